@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// fuzzTarget is one fuzz function and the package that holds it.
+type fuzzTarget struct{ pkg, name string }
+
+var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)
+
+// fuzz runs each fuzz target below the current folder for the job's fuzz time. The go command
+// fuzzes one target at a time, so each is a run of its own.
+func fuzz(ctx context.Context, j *job) error {
+	targets, err := findFuzzTargets(os.DirFS("."))
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 {
+		return errNothing
+	}
+	for _, t := range targets {
+		fmt.Fprintf(j.out, "%s in %s\n", t.name, t.pkg)
+		err := j.goTest(ctx, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", j.fuzzTime.String(), t.pkg)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findFuzzTargets scans the test files of a tree, leaving out hidden folders and test data.
+func findFuzzTargets(tree fs.FS) ([]fuzzTarget, error) {
+	var targets []fuzzTarget
+	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, path)
+		if err != nil {
+			return err
+		}
+		for _, match := range fuzzFunc.FindAllSubmatch(text, -1) {
+			targets = append(targets, fuzzTarget{"./" + filepath.Dir(path), string(match[1])})
+		}
+		return nil
+	})
+	return targets, err
+}
