@@ -1,0 +1,108 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// ControlKind is the kind in the control connection's name.
+const ControlKind = "control"
+
+// controlPing is how often the library asks an idle control connection whether
+// it still lives, and how long it waits for the answer. It must exceed the
+// pauses a healthy server makes.
+const controlPing = time.Minute
+
+// Control is the control plane: one connection, made when first needed and made
+// anew after it was lost, over which the proxy asks its own questions. It uses
+// the dialer's target, options and credentials. Methods are safe for concurrent
+// use; each is bounded by its context, a dial also by the dialer's timeout.
+type Control struct {
+	client rueidis.Client
+}
+
+// NewControl never waits for the server: that one may well start later. The
+// error tells of an unusable configuration.
+func NewControl(d *Dialer) (*Control, error) {
+	var started atomic.Bool
+	client, err := rueidis.NewClient(controlOptions(d, &started))
+	started.Store(true)
+	if client == nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	return &Control{client: client}, nil
+}
+
+// errNotStarted answers the dial that the library insists on while it is being
+// constructed, so that a server which does not answer delays nobody's start.
+var errNotStarted = errors.New("control plane: not started")
+
+// controlOptions holds the library to one small connection that neither retries
+// nor caches nor opens a pool.
+func controlOptions(d *Dialer, started *atomic.Bool) rueidis.ClientOption {
+	timeout := d.Timeout
+	if timeout <= 0 {
+		timeout = rueidis.DefaultDialTimeout
+	}
+	return rueidis.ClientOption{
+		InitAddress: []string{d.Target.Addr},
+		SelectDB:    d.Target.DB,
+		ClientName:  d.name(ControlKind),
+		AuthCredentialsFn: func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
+			user, password, err := d.credentials("")
+			if err != nil || password == nil {
+				return rueidis.AuthCredentials{}, err
+			}
+			return rueidis.AuthCredentials{Username: user, Password: *password}, nil
+		},
+		DialCtxFn: func(ctx context.Context, _ string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			if !started.Load() {
+				return nil, errNotStarted
+			}
+			ctx, cancel := context.WithTimeout(ctx, timeout)
+			defer cancel()
+			return d.open(ctx)
+		},
+		Dialer:              net.Dialer{Timeout: timeout, KeepAlive: controlPing},
+		ConnWriteTimeout:    controlPing,
+		ClientSetInfo:       rueidis.DisableClientSetInfo,
+		ForceSingleClient:   true,
+		DisableCache:        true,
+		DisableRetry:        true,
+		AlwaysPipelining:    true,
+		PipelineMultiplex:   -1,
+		BlockingPipeline:    -1,
+		RingScaleEachConn:   5,
+		ReadBufferEachConn:  16 << 10,
+		WriteBufferEachConn: 16 << 10,
+	}
+}
+
+// Close ends the control connection. What is in flight has one second to finish.
+func (c *Control) Close() { c.client.Close() }
+
+// Ping asks whether the server serves. NotReady tells a server that is loading
+// or lacks its master from one that cannot be reached (Unavailable).
+func (c *Control) Ping(ctx context.Context) error {
+	return c.do(ctx, "PING").Error()
+}
+
+// Unblock ends the blocked command of the connection that the server knows as
+// id, as if its timeout had passed, and reports whether one was blocked. An id
+// belongs to one run of the server. Errors: Refused where the user may not or
+// the server cannot; Busy under a slow script, to be tried again.
+func (c *Control) Unblock(ctx context.Context, id int64) (bool, error) {
+	n, err := c.do(ctx, "CLIENT", "UNBLOCK", fmt.Sprint(id)).AsInt64()
+	return n == 1, err
+}
+
+func (c *Control) do(ctx context.Context, args ...string) rueidis.RedisResult {
+	return c.client.Do(ctx, c.client.B().Arbitrary(args...).Build())
+}

@@ -1,0 +1,154 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// Key is what distinguishes upstream connections: whoever shares one must
+// agree in all of it.
+type Key struct {
+	// DB is the selected database.
+	DB int
+	// Proto is the protocol version, 2 or 3.
+	Proto int
+	// User is the proven ACL user; empty is the target's own.
+	User string
+}
+
+// Greeting is what the server said while a connection was greeted.
+type Greeting struct {
+	// ID is the server's id of the connection, 0 where it would not tell.
+	ID int64
+	// Hello is the raw reply to HELLO, nil for protocol 2.
+	Hello []byte
+	// Select is the raw reply to SELECT, nil for database 0.
+	Select []byte
+	// NotReady is the server's own words if it cannot serve yet (LOADING,
+	// MASTERDOWN). The connection is greeted and usable.
+	NotReady string
+}
+
+// Keep-alive of all upstream connections: a dead path is found within about a
+// minute even if a connection waits without end for a blocked read.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
+
+// Dialer dials and greets upstream connections. It is safe for concurrent use
+// once its fields are set.
+type Dialer struct {
+	// Target is the server and its default identity.
+	Target Target
+	// Timeout bounds a dial together with its handshake; 0 leaves it to the context.
+	Timeout time.Duration
+	// UserTimeout bounds how long sent bytes may stay unacknowledged; 0 leaves it
+	// to the kernel.
+	UserTimeout time.Duration
+	// Name gives the connection's name for a kind, see ConnName; nil sets none.
+	Name func(kind string) string
+	// PasswordOf gives the password of a key's user where that is not the
+	// target's; nil refuses such keys.
+	PasswordOf func(user string) (string, error)
+	// DialContext opens the socket; nil is net.Dialer, which resolves the name anew.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// ConnName is the name under which connections of this proxy appear in CLIENT
+// LIST: streamproxy:<host>:<kind>. Redis refuses names with spaces or bytes
+// that do not print, so those become underscores.
+func ConnName(host, kind string) string {
+	clean := func(r rune) rune {
+		if r < '!' || r > '~' {
+			return '_'
+		}
+		return r
+	}
+	return strings.Map(clean, "streamproxy:"+host+":"+kind)
+}
+
+// Dial opens a connection for k and greets it in one round trip. Errors:
+// *HandshakeError carries the server's refusal; Unavailable tells what is worth
+// another attempt. No byte that follows the handshake has been read.
+func (d *Dialer) Dial(ctx context.Context, k Key, kind string) (net.Conn, Greeting, error) {
+	if d.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
+		defer cancel()
+	}
+	user, password, err := d.credentials(k.User)
+	if err != nil {
+		return nil, Greeting{}, err
+	}
+	conn, err := d.open(ctx)
+	if err != nil {
+		return nil, Greeting{}, err
+	}
+	h := newHandshake(k, user, password, d.name(kind))
+	g, err := h.run(ctx, conn)
+	if err != nil {
+		_ = conn.Close()
+		return nil, Greeting{}, err
+	}
+	return conn, g, nil
+}
+
+// open dials the socket and sets its options.
+func (d *Dialer) open(ctx context.Context) (net.Conn, error) {
+	dial := d.DialContext
+	if dial == nil {
+		dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
+	}
+	conn, err := dial(ctx, d.Target.Network, d.Target.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("dial upstream: %w", err)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		if err := d.tune(tcp); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("dial upstream: %w", err)
+		}
+	}
+	return conn, nil
+}
+
+func (d *Dialer) tune(tcp *net.TCPConn) error {
+	err := errors.Join(tcp.SetNoDelay(true), tcp.SetKeepAliveConfig(keepAlive))
+	if d.UserTimeout > 0 {
+		err = errors.Join(err, setUserTimeout(tcp, d.UserTimeout))
+	}
+	return err
+}
+
+// credentials asks for the secret of user anew. A nil password sends no AUTH.
+func (d *Dialer) credentials(user string) (string, *string, error) {
+	var password string
+	var err error
+	switch {
+	case user != "" && user != d.Target.User:
+		if d.PasswordOf == nil {
+			return "", nil, fmt.Errorf("upstream password of user %q is not known", user)
+		}
+		password, err = d.PasswordOf(user)
+	case d.Target.Password != nil:
+		user = d.Target.User
+		password, err = d.Target.Password()
+	case d.Target.User != "":
+		user = d.Target.User
+	default:
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("upstream password: %w", err)
+	}
+	return user, &password, nil
+}
+
+func (d *Dialer) name(kind string) string {
+	if d.Name == nil {
+		return ""
+	}
+	return d.Name(kind)
+}

@@ -1,0 +1,90 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// HandshakeError is the server's refusal to take a connection as it was asked.
+type HandshakeError struct {
+	// Step is the command that was refused: AUTH, HELLO, SELECT or PING.
+	Step string
+	// Reply is the server's error as it came, CRLF included, fit to be forwarded.
+	Reply []byte
+}
+
+// Error names the step and quotes the server.
+func (e *HandshakeError) Error() string {
+	return fmt.Sprintf("handshake: %s: %s", e.Step, errorText(e.Reply))
+}
+
+// errorText strips the framing of an error reply: "-ERR x\r\n" or "!5\r\nERR x\r\n".
+func errorText(reply []byte) string {
+	if len(reply) > 0 && reply[0] == '!' {
+		_, reply, _ = bytes.Cut(reply, []byte("\r\n"))
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(string(reply), "\r\n"), "-")
+}
+
+// serverText returns what the server said when err is, or wraps, its own error
+// reply; empty when it never answered.
+func serverText(err error) string {
+	var he *HandshakeError
+	if errors.As(err, &he) {
+		return errorText(he.Reply)
+	}
+	var re *rueidis.RedisError
+	if errors.As(err, &re) && !re.IsNil() {
+		return re.Error()
+	}
+	return ""
+}
+
+func hasCode(text string, codes ...string) bool {
+	code, _, _ := strings.Cut(text, " ")
+	for _, c := range codes {
+		if code == c {
+			return true
+		}
+	}
+	return false
+}
+
+// NotReady says whether the server answered that it cannot serve yet: LOADING
+// its data set, or MASTERDOWN on a replica that serves no stale data.
+func NotReady(err error) bool { return notReadyText(serverText(err)) }
+
+func notReadyText(text string) bool { return hasCode(text, "LOADING", "MASTERDOWN") }
+
+// Busy says whether the server answered that a slow script or function holds it.
+func Busy(err error) bool { return hasCode(serverText(err), "BUSY") }
+
+// Refused says whether the server answered that it will not run this command
+// for this user, now or later: denied by ACL, or unknown to it.
+func Refused(err error) bool {
+	text := serverText(err)
+	lower := strings.ToLower(text)
+	return hasCode(text, "NOPERM", "NOAUTH") || strings.Contains(lower, "unknown command") ||
+		strings.Contains(lower, "unknown subcommand")
+}
+
+// Unavailable says whether err means that the server could not be reached or
+// had no room, so that trying again later is sensible. It is false for nil and
+// for every other answer of the server.
+func Unavailable(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := serverText(err)
+	return text == "" || maxClientsText(text)
+}
+
+// maxClientsText recognises the line with which Redis turns away a connection
+// over its own limit, before it reads a byte from it.
+func maxClientsText(text string) bool {
+	return strings.HasPrefix(strings.ToLower(text), "err max number of clients")
+}
