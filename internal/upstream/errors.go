@@ -72,9 +72,9 @@ func Refused(err error) bool {
 		strings.Contains(lower, "unknown subcommand")
 }
 
-// Unavailable says whether err means that the server could not be reached or
-// had no room, so that trying again later is sensible. It is false for nil and
-// for every other answer of the server.
+// Unavailable says whether err means that the server could not be reached, broke
+// off, or had no room, so that another attempt is sensible. It is false for nil
+// and for every other answer of the server.
 func Unavailable(err error) bool {
 	if err == nil {
 		return false
@@ -84,7 +84,8 @@ func Unavailable(err error) bool {
 }
 
 // maxClientsText recognises the line with which Redis turns away a connection
-// over its own limit, before it reads a byte from it.
+// over its own limit, before it reads a byte from it. The control plane's library
+// drops the ERR.
 func maxClientsText(text string) bool {
-	return strings.HasPrefix(strings.ToLower(text), "err max number of clients")
+	return strings.HasPrefix(strings.TrimPrefix(text, "ERR "), "max number of clients")
 }
