@@ -78,7 +78,7 @@ func Parse(raw string) (Target, error) {
 func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err == nil {
-		if u.User == nil && strings.Contains(raw, "@") && u.Scheme == "redis" {
+		if n := strings.Count(raw, "@"); u.Scheme == "redis" && (n > 1 || n == 1 && u.User == nil) {
 			return nil, errUserinfo
 		}
 		if u.Fragment != "" {
@@ -125,7 +125,7 @@ func parseTCP(u *url.URL) (Target, error) {
 
 func parseUnix(u *url.URL) (Target, error) {
 	if u.Host != "" {
-		return Target{}, fmt.Errorf("unix host %q: a socket path begins with a third slash, unix:///path", u.Host)
+		return Target{}, errors.New("unix: a socket path begins with a third slash, unix:///path")
 	}
 	if u.Path == "" || u.Path == "/" {
 		return Target{}, errors.New("unix: no socket path")

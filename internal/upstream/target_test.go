@@ -105,7 +105,7 @@ func TestParseNotYet(t *testing.T) {
 // the port; no message may show it.
 func TestParseErrorsKeepSecrets(t *testing.T) {
 	for _, secret := range []string{"qq/xx", "qq#xx", "qq?xx", "1/qqxx", "1?qqxx", "1#qqxx", "%zzqqxx", "qq@xx/qq", "qq xx", "[qqxx"} {
-		for _, raw := range []string{"redis://u:" + secret + "@h:1", "redis://:" + secret + "@h:99999", "redis://:" + secret + "@h:x", "redis://:" + secret + "@h/x"} {
+		for _, raw := range []string{"redis://u:" + secret + "@h:1", "redis://:" + secret + "@h:99999", "redis://:" + secret + "@h:x", "redis://:" + secret + "@h/x", "unix://:" + secret + "@/run/sock?db=x"} {
 			_, err := Parse(raw)
 			if err == nil {
 				continue
