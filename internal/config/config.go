@@ -1,0 +1,145 @@
+// Package config turns flags and environment variables into one plain struct.
+//
+// One table (flags.go) names every flag, its place in Config, its syntax and its
+// bounds. Parsing, help, the printed effective configuration and docs/flags.md all
+// read that table, so that they cannot drift apart. What the standard library's flag
+// package and its larger relatives lack is the report of every fault at once, from
+// arguments and environment together; the rest of a flag library is short.
+package config
+
+import (
+	"time"
+)
+
+// Config is the whole configuration of the process. Its defaults and bounds are
+// those of Default and Validate.
+type Config struct {
+	// Listen lists the client addresses: host:port, or unix:///path?mode=0660.
+	Listen []string
+	// MaxClients bounds client connections, because each costs a descriptor and memory.
+	MaxClients int
+	// ClientIdleTimeout closes a client that sends nothing for that long; 0 never,
+	// which is Redis's own default and what pools of connections rely on.
+	ClientIdleTimeout time.Duration
+	// ClientBufferLimit is how many unsent reply bytes a client may owe before the
+	// proxy stops reading from it.
+	ClientBufferLimit int64
+	// ClientStallTimeout closes a client that is over its limit and reads nothing.
+	ClientStallTimeout time.Duration
+	// MaxArgs bounds the arguments of one command; each costs memory before the
+	// command can be refused.
+	MaxArgs int
+	// RequirePassFile holds the password that clients must present; empty: none.
+	RequirePassFile string
+
+	// Upstream is the URL of the server.
+	Upstream string
+	// UpstreamUser replaces the URL's user.
+	UpstreamUser string
+	// UpstreamPasswordFile is read again at each handshake, because managed services
+	// rotate their tokens.
+	UpstreamPasswordFile string
+	// UpstreamConns is the number of shared connections per user, database and
+	// protocol. One keeps the batches large.
+	UpstreamConns int
+	// MaxLanes caps the shared connections over all of these.
+	MaxLanes int
+	// UpstreamTimeout ends an upstream connection that owes a reply and is silent; it
+	// must exceed the slowest script.
+	UpstreamTimeout time.Duration
+	// UpstreamWait is how long a command waits for a lost upstream before it fails as
+	// not sent.
+	UpstreamWait time.Duration
+	// DialTimeout bounds one dial together with its handshake.
+	DialTimeout time.Duration
+
+	// MaxFlushDelay is the longest a queued command waits for company. Auto spends 5 %
+	// of the measured round trip, at most 1 ms.
+	MaxFlushDelay Auto[time.Duration]
+	// FlushMaxBytes and FlushMaxCommands close a batch whatever the delay.
+	FlushMaxBytes    int64
+	FlushMaxCommands int
+
+	// PrivateMax bounds the private connections of transactions.
+	PrivateMax int
+	// PrivateMinIdle is how many private connections wait ready-dialled.
+	PrivateMinIdle int
+	// SharedCommands names module or unknown commands that may share a connection.
+	SharedCommands []string
+
+	// MemoryLimit bounds the bytes in the proxy's buffers; 0 is no limit. Auto is three
+	// quarters of the cgroup's limit, which leaves room for what the limit does not
+	// count: stacks, maps and the garbage collector's slack.
+	MemoryLimit Auto[int64]
+	// Threads becomes GOMAXPROCS. Auto follows the cgroup's CPU limit, see AutoThreads.
+	Threads Auto[int]
+
+	// TelemetryListen is the address of metrics and probes, or "off".
+	TelemetryListen string
+	// LogLevel is the least severe level written: debug, info, warn or error.
+	LogLevel string
+	// LogFormat is auto (text on a terminal, else JSON), text or json.
+	LogFormat string
+
+	// DrainMin is how long a drain serves clients at least.
+	DrainMin time.Duration
+	// DrainIdle is how long no client may have had a command in flight before a drain
+	// goes on to close connections.
+	DrainIdle time.Duration
+	// DrainTimeout ends the waiting of a drain. It stays below the 30 s that Kubernetes
+	// grants by default.
+	DrainTimeout time.Duration
+}
+
+// Auto is a setting that the process may choose itself. Value is what is in force
+// either way, once Load has resolved it; the flush delay is resolved per connection,
+// and its Value stays 0 while Auto.
+type Auto[T any] struct {
+	Auto  bool
+	Value T
+}
+
+// TelemetryOff is the value of Config.TelemetryListen that serves no telemetry.
+const TelemetryOff = "off"
+
+// Default returns the configuration of a process started without any flag on
+// machine m.
+func Default(m Machine) Config {
+	c := Config{
+		Listen:             []string{"127.0.0.1:6380"},
+		MaxClients:         10000,
+		ClientBufferLimit:  64 << 20,
+		ClientStallTimeout: 30 * time.Second,
+		MaxArgs:            1 << 20,
+		Upstream:           "redis://127.0.0.1:6379",
+		UpstreamConns:      1,
+		MaxLanes:           64,
+		UpstreamTimeout:    30 * time.Second,
+		UpstreamWait:       time.Second,
+		DialTimeout:        5 * time.Second,
+		MaxFlushDelay:      Auto[time.Duration]{Auto: true},
+		FlushMaxBytes:      64 << 10,
+		FlushMaxCommands:   1024,
+		PrivateMax:         1000,
+		PrivateMinIdle:     2,
+		MemoryLimit:        Auto[int64]{Auto: true},
+		Threads:            Auto[int]{Auto: true},
+		TelemetryListen:    "127.0.0.1:9380",
+		LogLevel:           "info",
+		LogFormat:          "auto",
+		DrainIdle:          2 * time.Second,
+		DrainTimeout:       25 * time.Second,
+	}
+	c.resolve(m)
+	return c
+}
+
+// resolve fills in the automatic values that depend on the machine.
+func (c *Config) resolve(m Machine) {
+	if c.MemoryLimit.Auto {
+		c.MemoryLimit.Value = AutoMemoryLimit(m)
+	}
+	if c.Threads.Auto {
+		c.Threads.Value = AutoThreads(m)
+	}
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A field is one setting of Config: where it is kept, its syntax and its bounds.
+type field interface {
+	// Set parses text into the setting. An error says what is wrong with the syntax.
+	Set(text string) error
+	// String writes the setting so that Set would read it back.
+	String() string
+	// check says what is wrong with the value: a sentence that begins with a verb.
+	check() error
+	// bound describes the values that check accepts, or is empty if any will do.
+	bound() string
+}
+
+// setting is the field of any type.
+type setting[T any] struct {
+	at     *T
+	parse  func(string) (T, error)
+	format func(T) string
+	valid  func(T) error // nil: any value
+	limits string
+}
+
+func (s *setting[T]) Set(text string) error {
+	v, err := s.parse(text)
+	if err != nil {
+		return err
+	}
+	*s.at = v
+	return nil
+}
+
+func (s *setting[T]) String() string { return s.format(*s.at) }
+func (s *setting[T]) bound() string  { return s.limits }
+
+func (s *setting[T]) check() error {
+	if s.valid == nil {
+		return nil
+	}
+	return s.valid(*s.at)
+}
+
+// between makes the check and the description of an inclusive range.
+func between[T cmp.Ordered](low, high T, format func(T) string) (func(T) error, string) {
+	return func(v T) error {
+		if v < low || v > high {
+			return errOutOfBounds
+		}
+		return nil
+	}, format(low) + " to " + format(high)
+}
+
+// zeroOr extends a range by 0, which switches the limit off.
+func zeroOr[T cmp.Ordered](valid func(T) error, limits string) (func(T) error, string) {
+	return func(v T) error {
+		var off T
+		if v == off {
+			return nil
+		}
+		return valid(v)
+	}, "0 or " + limits
+}
+
+// unlessAuto extends a range by the word auto.
+func unlessAuto[T any](valid func(T) error, limits string) (func(Auto[T]) error, string) {
+	return func(a Auto[T]) error {
+		if a.Auto {
+			return nil
+		}
+		return valid(a.Value)
+	}, "auto, " + limits
+}
+
+func intField(at *int, low, high int) field {
+	valid, limits := between(low, high, formatInt)
+	return &setting[int]{at, parseInt, formatInt, valid, limits}
+}
+
+func durationField(at *time.Duration, low, high time.Duration) field {
+	valid, limits := between(low, high, formatDuration)
+	return &setting[time.Duration]{at, parseDuration, formatDuration, valid, limits}
+}
+
+func sizeField(at *int64, low, high int64) field {
+	valid, limits := between(low, high, formatSize)
+	return &setting[int64]{at, parseSize, formatSize, valid, limits}
+}
+
+func textField(at *string, valid func(string) error) field {
+	return &setting[string]{at, parseText, formatText, valid, ""}
+}
+
+func choiceField(at *string, choices ...string) field {
+	valid := func(v string) error {
+		if !slices.Contains(choices, v) {
+			return errors.New("is not one of its values")
+		}
+		return nil
+	}
+	return &setting[string]{at, parseText, formatText, valid, strings.Join(choices, ", ")}
+}
+
+// listField checks each item on its own.
+func listField(at *[]string, valid func(string) error) field {
+	each := func(items []string) error {
+		for _, item := range items {
+			if err := valid(item); err != nil && len(items) > 1 {
+				return fmt.Errorf("has an item %q that %w", item, err)
+			} else if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return &setting[[]string]{at, parseList, formatList, each, ""}
+}

@@ -1,0 +1,194 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"streamproxy/internal/upstream"
+)
+
+// Validate reports every fault of c as Faults, or nil. It looks at the files that c
+// names, because a secret that cannot be read is found now or by a client later.
+func (c *Config) Validate() error { return c.faults(nil).orNil() }
+
+// faults lists what is wrong. unread names the flags whose text could not be read: of
+// them nothing more is said, nor of what they would have to agree with.
+func (c *Config) faults(unread []string) Faults {
+	var all Faults
+	doubtful := slices.Clone(unread)
+	for _, f := range flags(c) {
+		if slices.Contains(unread, f.Name) {
+			continue
+		}
+		if err := f.field.check(); err != nil {
+			all = append(all, newFault(f, f.field.String(), err))
+			doubtful = append(doubtful, f.Name)
+		}
+	}
+	for _, r := range c.crossRules() {
+		if r.broken && !slices.Contains(doubtful, r.flag) && !slices.Contains(doubtful, r.other) {
+			all = append(all, Fault{Name: "--" + r.flag, Value: r.value, Problem: r.problem})
+		}
+	}
+	return all
+}
+
+// newFault describes what is wrong with a value of f.
+func newFault(f Flag, value string, err error) Fault {
+	bound := f.Bound()
+	return Fault{Name: "--" + f.Name, Value: f.show(value), Problem: err.Error(), Bound: bound, Err: err}
+}
+
+// crossRule is a rule that two flags have to keep together.
+type crossRule struct {
+	flag, other, value, problem string
+	broken                      bool
+}
+
+func (c *Config) crossRules() []crossRule {
+	t, err := upstream.Parse(c.Upstream)
+	twoPasswords := err == nil && t.Password != nil && c.UpstreamPasswordFile != ""
+	return []crossRule{
+		{"listen", "", "", "is empty, so that no client could connect", len(c.Listen) == 0},
+		notAbove("upstream-conns", "max-lanes", c.UpstreamConns, c.MaxLanes, formatInt),
+		notAbove("private-min-idle", "private-max", c.PrivateMinIdle, c.PrivateMax, formatInt),
+		notAbove("drain-min", "drain-timeout", c.DrainMin, c.DrainTimeout, formatDuration),
+		{"upstream-password-file", "upstream", c.UpstreamPasswordFile,
+			"is given together with a password in --upstream; keep one", twoPasswords},
+	}
+}
+
+func notAbove[T cmp.Ordered](flag, other string, v, most T, format func(T) string) crossRule {
+	return crossRule{flag, other, format(v), "exceeds --" + other + " " + format(most), v > most}
+}
+
+// Target is the server named by the upstream flags. Its password is read anew each
+// time it is asked for. The error is that of upstream.Parse.
+func (c *Config) Target() (upstream.Target, error) {
+	t, err := upstream.Parse(c.Upstream)
+	if err != nil {
+		return t, err
+	}
+	if c.UpstreamUser != "" {
+		t.User = c.UpstreamUser
+	}
+	if c.UpstreamPasswordFile != "" {
+		t.Password = SecretFile(c.UpstreamPasswordFile)
+	}
+	return t, nil
+}
+
+// RequirePass returns the function that reads the clients' password, nil for none.
+func (c *Config) RequirePass() func() (string, error) {
+	if c.RequirePassFile == "" {
+		return nil
+	}
+	return SecretFile(c.RequirePassFile)
+}
+
+// SecretFile returns a function that reads the secret in the file at path, without
+// the line ends that editors and shells leave behind it. An empty file is an error:
+// as a password it would let everybody in.
+func SecretFile(path string) func() (string, error) {
+	return func() (string, error) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		s := strings.TrimRight(string(b), "\r\n")
+		if s == "" {
+			return "", fmt.Errorf("secret file %s is empty", path)
+		}
+		return s, nil
+	}
+}
+
+func checkSecretFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	if _, err := SecretFile(path)(); err != nil {
+		return fmt.Errorf("cannot be used: %w", err)
+	}
+	return nil
+}
+
+func checkUpstream(raw string) error {
+	if _, err := upstream.Parse(raw); err != nil {
+		return fmt.Errorf("is no usable URL: %w", err)
+	}
+	return nil
+}
+
+// checkListen checks the spelling of a client address; whether it can be bound is
+// known when it is.
+func checkListen(spec string) error {
+	if !strings.Contains(spec, "://") {
+		return checkHostPort(spec)
+	}
+	u, err := url.Parse(spec)
+	if err != nil || u.Scheme != "unix" || u.Host != "" || len(u.Path) < 2 {
+		return errors.New("is neither host:port nor unix:///path?mode=0660")
+	}
+	for name, v := range u.Query() {
+		if name != "mode" {
+			return fmt.Errorf("has the unknown parameter %q", name)
+		}
+		if m, err := strconv.ParseUint(v[0], 8, 32); err != nil || m > 0o777 {
+			return errors.New("has a mode that is not octal, 0 to 0777")
+		}
+	}
+	return nil
+}
+
+func checkHostPort(spec string) error {
+	_, port, err := net.SplitHostPort(spec)
+	if err != nil {
+		return errors.New("is not host:port")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
+		return errors.New("has a port that is not 0 to 65535")
+	}
+	return nil
+}
+
+func checkTelemetry(addr string) error {
+	if addr == TelemetryOff {
+		return nil
+	}
+	return checkHostPort(addr)
+}
+
+// checkCommand refuses what can be no command name, such as a list separated by
+// blanks.
+func checkCommand(name string) error {
+	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("is no command name")
+	}
+	return nil
+}
+
+// HideUserinfo replaces the password in a URL. It does not ask whether the URL is
+// well formed: what stands before the last @ may be a password that broke it.
+func HideUserinfo(raw string) string {
+	start := 0
+	if i := strings.Index(raw, "://"); i >= 0 {
+		start = i + len("://")
+	}
+	at := strings.LastIndexByte(raw, '@')
+	if at < start {
+		return raw
+	}
+	user, _, secret := strings.Cut(raw[start:at], ":")
+	if !secret {
+		return raw
+	}
+	return raw[:start] + user + ":xxxxx" + raw[at:]
+}
