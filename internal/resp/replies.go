@@ -88,9 +88,14 @@ func (s *ReplyScanner) Announced() int64 {
 	}
 }
 
-// owedBeyond is the smallest size of what follows the value under way.
+// owedBeyond is the smallest size of what follows the value under way. A "."
+// under way is not to come any more.
 func (s *ReplyScanner) owedBeyond() int64 {
-	return max(s.owed-1, 0)*minValue + int64(len(s.frames))*minValue
+	ends := int64(len(s.frames))
+	if s.typ == '.' {
+		ends--
+	}
+	return max(s.owed-1, 0)*minValue + ends*minValue
 }
 
 // Reset forgets the reply under way and an error.

@@ -9,7 +9,7 @@ func (s *ReplyScanner) scanLength(b []byte, n int) int {
 		case c == '\r':
 			s.state = replyLengthLF
 			return n + 1
-		case c == '?' && s.num == number{}:
+		case c == '?' && !s.open && s.num == number{}:
 			s.open = true
 		case s.open || !s.num.feed(c) || s.num.digits > maxDigits:
 			s.fail(reasonReplyLength)
