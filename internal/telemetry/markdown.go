@@ -1,0 +1,46 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const markdownHead = `# Metrics
+
+Generated from the table of metrics by ` + "`make docs`" + `; do not edit.
+
+Served at ` + "`/metrics`" + ` of ` + "`--telemetry-listen`" + `, beside those of the Go runtime (` + "`go_*`" + `) and of the
+process (` + "`process_*`" + `). Series with a label exist from the start, at 0. No label ever holds
+a key, a client or a consumer.
+
+| metric | type | label | |
+|---|---|---|---|
+`
+
+// WriteMarkdown writes docs/metrics.md. The values of labels are those of l.
+func WriteMarkdown(w io.Writer, l Labels) {
+	fmt.Fprint(w, markdownHead)
+	values := map[string][]string{
+		clientConnsTotal: append([]string{otherLabel}, acceptResults...),
+		clientCommands:   l.Classes,
+		batchFlushes:     l.FlushReasons,
+		upstreamErrors:   append([]string{otherLabel}, failReasons...),
+		logMessages:      append([]string{otherLabel}, logLevels...),
+		upstreamConns:    {"lane", "private", "control"},
+		privateConns:     {"idle", "busy"},
+	}
+	for _, m := range table {
+		label := ""
+		if m.label != "" {
+			label = "`" + m.label + "`: " + strings.Join(values[m.name], ", ")
+		}
+		fmt.Fprintf(w, "| `%s%s` | %s | %s | %s |\n", prefix, m.name, m.kind, label, m.help)
+	}
+	fmt.Fprint(w, "\n## Buckets of the histograms\n\n| metric | upper bounds |\n|---|---|\n")
+	for _, m := range table {
+		if m.kind == histogram {
+			fmt.Fprintf(w, "| `%s%s` | %s |\n", prefix, m.name, strings.Trim(fmt.Sprint(m.buckets), "[]"))
+		}
+	}
+}

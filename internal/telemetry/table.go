@@ -1,0 +1,119 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// kind is the type of a metric.
+type kind uint8
+
+const (
+	counter kind = iota
+	gauge
+	histogram
+)
+
+func (k kind) String() string { return [...]string{"counter", "gauge", "histogram"}[k] }
+
+// metric is one row of the table of metrics: names and help of everything that is
+// exported, for the collectors and for docs/metrics.md.
+type metric struct {
+	name    string // behind the prefix
+	kind    kind
+	label   string // empty: none
+	help    string
+	buckets []float64
+}
+
+// prefix begins the name of every metric of this program.
+const prefix = "streamproxy_"
+
+// The names, which are promises to dashboards and alert rules (golden test).
+const (
+	buildInfo          = "build_info"
+	draining           = "draining"
+	clientConns        = "client_connections"
+	clientConnsTotal   = "client_connections_total"
+	clientCommands     = "client_commands_total"
+	clientDuration     = "client_command_duration_seconds"
+	proxyOverhead      = "proxy_overhead_seconds"
+	clientReceived     = "client_received_bytes_total"
+	clientSent         = "client_sent_bytes_total"
+	clientProtoErrors  = "client_protocol_errors_total"
+	bufferedBytes      = "buffered_bytes"
+	batchCommands      = "batch_commands"
+	batchBytes         = "batch_bytes"
+	batchFlushes       = "batch_flushes_total"
+	batchWait          = "batch_wait_seconds"
+	flushDelay         = "flush_delay_seconds"
+	upstreamUp         = "upstream_up"
+	upstreamConns      = "upstream_connections"
+	upstreamRoundtrip  = "upstream_roundtrip_seconds"
+	upstreamInflight   = "upstream_inflight_commands"
+	upstreamErrors     = "upstream_errors_total"
+	upstreamReconnects = "upstream_reconnects_total"
+	upstreamPushes     = "upstream_pushes_dropped_total"
+	privateConns       = "private_connections"
+	privateWait        = "private_wait_seconds"
+	logMessages        = "log_messages_total"
+)
+
+// The buckets, in seconds: a 1-2.5-5 ladder from where a proxy on the same machine
+// can be fast to where something is clearly wrong.
+var (
+	// Round trips and whole commands: 25 µs on loopback to blocking reads of 10 s.
+	tripBuckets = []float64{25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10}
+	// What the proxy itself adds, waits included: microseconds, seconds under push-back.
+	overheadBuckets = []float64{1e-6, 2.5e-6, 5e-6, 10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 100e-3, 1}
+	// A flush delay is at most 1 ms when chosen and 100 ms when asked for.
+	waitBuckets = []float64{1e-6, 5e-6, 10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 10e-3, 100e-3}
+	// A wait for a private connection is nothing, a dial, or a queue.
+	queueBuckets = []float64{10e-6, 100e-6, 500e-6, 1e-3, 5e-3, 10e-3, 50e-3, 100e-3, 500e-3, 1, 5, 30}
+	countBuckets = prometheus.ExponentialBuckets(1, 2, 11)  // 1 to 1024 commands
+	bytesBuckets = prometheus.ExponentialBuckets(64, 4, 10) // 64 B to 16 MiB
+)
+
+// table lists every metric in the order of docs/metrics.md.
+var table = []metric{
+	{buildInfo, gauge, "", "Always 1; the labels version, revision and go_version tell which build this is.", nil},
+	{draining, gauge, "", "Whether the proxy is shutting down (1) or not (0).", nil},
+	{bufferedBytes, gauge, "", "Bytes in the proxy's own buffers, which the memory limit bounds.", nil},
+	{logMessages, counter, "level", "Log messages written, by level.", nil},
+
+	{clientConns, gauge, "", "Client connections open now.", nil},
+	{clientConnsTotal, counter, "result", "Client connections by what became of the attempt.", nil},
+	{clientCommands, counter, "class", "Commands read from clients, by the class that decides how they travel.", nil},
+	{clientDuration, histogram, "", "Time from a command's last byte read to its reply handed to the client's socket; sampled.", tripBuckets},
+	{proxyOverhead, histogram, "", "The part of a command's duration that was not spent upstream; sampled.", overheadBuckets},
+	{clientReceived, counter, "", "Bytes read from clients.", nil},
+	{clientSent, counter, "", "Bytes written to clients.", nil},
+	{clientProtoErrors, counter, "", "Clients that sent something that is not the Redis protocol.", nil},
+
+	{batchCommands, histogram, "", "Commands in a batch written upstream.", countBuckets},
+	{batchBytes, histogram, "", "Bytes in a batch written upstream.", bytesBuckets},
+	{batchFlushes, counter, "reason", "Batches written upstream, by why they left when they did.", nil},
+	{batchWait, histogram, "", "How long the first byte of a batch waited: what the flush delay cost.", waitBuckets},
+	{flushDelay, gauge, "", "The flush delay in force, as last chosen.", nil},
+
+	{upstreamUp, gauge, "", "Whether the server is reachable (1) or not (0).", nil},
+	{upstreamConns, gauge, "kind", "Upstream connections open now, by role.", nil},
+	{upstreamRoundtrip, histogram, "", "Time from a write on an idle upstream connection to the first byte back; sampled.", tripBuckets},
+	{upstreamInflight, gauge, "", "Commands sent upstream that await their reply.", nil},
+	{upstreamErrors, counter, "reason", "Upstream connections that ended while they were wanted, by reason.", nil},
+	{upstreamReconnects, counter, "", "Shared upstream connections that were replaced after a loss.", nil},
+	{upstreamPushes, counter, "", "Push messages dropped because no client had subscribed to them.", nil},
+
+	{privateConns, gauge, "state", "Private upstream connections, by whether a client holds them.", nil},
+	{privateWait, histogram, "", "How long a command waited for a private connection.", queueBuckets},
+}
+
+// lookup finds a row; a name that is missing is a slip of this package, which any
+// test of it finds.
+func lookup(name string) metric {
+	for _, m := range table {
+		if m.name == name {
+			return m
+		}
+	}
+	panic("telemetry: no metric " + name)
+}
