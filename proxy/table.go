@@ -12,7 +12,7 @@ import (
 )
 
 // maxNameLen bounds the names that the table can hold. Redis's longest is 20.
-const maxNameLen = 64
+const maxNameLen = 32
 
 // Table classifies commands. It is immutable and safe for concurrent use; the
 // With methods return a changed copy.
@@ -22,7 +22,7 @@ const maxNameLen = 64
 // kept apart costs a round trip, one wrongly shared costs its neighbours their
 // replies.
 type Table struct {
-	commands map[string]entry // by lower-case name
+	commands map[string]*entry // by lower-case name; no entry changes once entered
 }
 
 // entry is what the table holds of one command.
@@ -64,7 +64,7 @@ func (t *Table) Classify(c resp.Command) Route {
 	if e.refine == nil {
 		return e.Route
 	}
-	return e.refine(&e, c)
+	return e.refine(e, c)
 }
 
 // lowered writes the lower-case form of a name to buf; false if it has no
@@ -108,11 +108,12 @@ func (t *Table) vouch(name string) error {
 	e, known := t.commands[name]
 	switch {
 	case !known:
-		t.commands[name] = entry{Route: Route{Class: ClassShared, Write: true}, vouched: true}
+		t.commands[name] = &entry{Route: sharedWrite, vouched: true}
 	case e.Class == ClassShared && e.refine == nil:
 	case e.reported && e.Class == ClassUnknown:
-		e.Class, e.vouched = ClassShared, true
-		t.commands[name] = e
+		vouched := *e
+		vouched.Class, vouched.vouched = ClassShared, true
+		t.commands[name] = &vouched
 	case e.refine != nil:
 		return errors.New("its arguments decide, which the proxy looks after itself")
 	default:
@@ -130,16 +131,22 @@ func (t *Table) WithServer(cmds []upstream.CommandInfo) *Table {
 	corrected := &Table{commands: maps.Clone(t.commands)}
 	for _, c := range cmds {
 		name := strings.ToLower(c.Name)
-		e, known := corrected.commands[name]
-		if !known {
-			e = entry{Route: unknown, reported: true}
+		e := entry{Route: unknown, reported: true}
+		if known := t.commands[name]; known != nil {
+			e = *known
 		}
 		if e.vouched || e.reported {
 			e.Write = !c.Flag("readonly")
 		}
 		e.Route = correct(e.Route, e.refine != nil, c)
-		e.subs = correctSubs(e.subs, c.Subcommands)
-		corrected.commands[name] = e
+		if e.subs != nil {
+			e.subs = correctSubs(e.subs, c.Subcommands)
+		} else {
+			for _, sub := range c.Subcommands {
+				e.Route = correct(e.Route, e.refine != nil, sub)
+			}
+		}
+		corrected.commands[name] = &e
 	}
 	return corrected
 }
@@ -157,9 +164,6 @@ func correct(r Route, refined bool, c upstream.CommandInfo) Route {
 // correctSubs applies the server's flags to the subcommands of a container
 // that the table knows; others remain what the container says of strangers.
 func correctSubs(subs map[string]Route, cmds []upstream.CommandInfo) map[string]Route {
-	if subs == nil {
-		return nil
-	}
 	subs = maps.Clone(subs)
 	for _, c := range cmds {
 		_, name, _ := strings.Cut(strings.ToLower(c.Name), "|")

@@ -8,7 +8,7 @@ import (
 
 // buildDefault makes the table from the lists of table_commands.go.
 func buildDefault() *Table {
-	t := &Table{commands: make(map[string]entry, 400)}
+	t := &Table{commands: make(map[string]*entry, 400)}
 	t.add(sharedReads, entry{Route: sharedRead})
 	t.add(sharedWrites, entry{Route: sharedWrite})
 	for _, g := range ownHandling {
@@ -30,7 +30,7 @@ func (t *Table) add(names string, e entry) {
 		if _, twice := t.commands[name]; twice {
 			panic("command table lists " + name + " twice")
 		}
-		t.commands[name] = e
+		t.commands[name] = &e
 	}
 }
 
