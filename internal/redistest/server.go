@@ -19,12 +19,14 @@ import (
 // startTimeout bounds how long a server may take to answer its first PING.
 const startTimeout = 15 * time.Second
 
+// startAttempts bounds how many ports Start tries.
+const startAttempts = 5
+
 // Option adds to a server's configuration.
 type Option func(*settings)
 
 type settings struct {
 	args     []string
-	user     string
 	password string
 }
 
@@ -75,8 +77,15 @@ func Start(t testing.TB, opts ...Option) *Server {
 		s.Kill()
 		_ = os.RemoveAll(dir)
 	})
-	s.start()
-	return s
+	// A port that was free may be taken by another test before the server has it.
+	for range startAttempts {
+		if s.start() {
+			return s
+		}
+		s.port = FreePort(t)
+	}
+	t.Fatalf("no free port for redis:\n%s", s.log)
+	return nil
 }
 
 // Binary finds the server to run, or fails or skips the test.
@@ -108,7 +117,9 @@ func FreePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func (s *Server) start() {
+// start runs the server and waits until it answers; false means that its port
+// was taken.
+func (s *Server) start() bool {
 	s.t.Helper()
 	args := slices.Concat([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--unixsocket", s.Socket(),
@@ -129,23 +140,29 @@ func (s *Server) start() {
 		_ = cmd.Wait()
 		close(done)
 	}()
-	s.awaitPing(done)
+	return s.awaitReady(done)
 }
 
-// awaitPing polls, because a server says in no other way that it is ready; a
-// LOADING server is not.
-func (s *Server) awaitPing(done chan struct{}) {
+// awaitReady polls, because a server says in no other way that it is ready; a
+// LOADING server is not. The process id tells ours from another at that port.
+func (s *Server) awaitReady(done chan struct{}) bool {
 	s.t.Helper()
+	ours := fmt.Sprintf("\nprocess_id:%d\r\n", s.Pid())
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	timeout := time.After(startTimeout)
 	for {
 		if reply, err := s.try("PING"); err == nil && reply == "+PONG\r\n" {
-			return
+			if info, err := s.try("INFO", "server"); err == nil && strings.Contains(info, ours) {
+				return true
+			}
 		}
 		select {
 		case <-tick.C:
 		case <-done:
+			if strings.Contains(s.log.String(), "Address already in use") {
+				return false
+			}
 			s.t.Fatalf("redis ended while starting:\n%s", s.log)
 		case <-timeout:
 			s.Kill()
@@ -251,7 +268,9 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	s.start()
+	if !s.start() {
+		s.t.Fatalf("redis: another process took port %d", s.port)
+	}
 }
 
 // Stop freezes the server (SIGSTOP): connections stay, nothing is answered.
