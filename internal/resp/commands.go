@@ -51,8 +51,9 @@ const (
 const (
 	// minArg is the size of the smallest argument: "$0\r\n\r\n".
 	minArg = 6
-	// keepSpans is how many spans a scanner keeps room for between commands.
-	keepSpans = 1024
+	// keepSpans is how many spans a scanner keeps room for whatever its client
+	// sends: 2 KiB, as there are thousands of idle clients.
+	keepSpans = 128
 )
 
 // NewCommandScanner returns a scanner that applies l.
@@ -66,8 +67,9 @@ func (s *CommandScanner) Init(l Limits) { *s = CommandScanner{limits: l} }
 // SetLimits replaces the limits; the next header read obeys them.
 func (s *CommandScanner) SetLimits(l Limits) { s.limits = l }
 
-// Reset forgets the command under way, an error and any large table of spans. The
-// limits stay.
+// Reset forgets the command under way, an error and any large table of spans; the
+// limits stay. Between commands it gives back what one with many arguments took,
+// which the scanner itself does only when smaller commands follow.
 func (s *CommandScanner) Reset() {
 	args := s.args
 	*s = CommandScanner{limits: s.limits}
@@ -155,8 +157,8 @@ func (s *CommandScanner) Scan(b []byte) (n int, done bool, err error) {
 // begin starts a command with its first byte and returns how many bytes it took:
 // an inline line's first byte is part of the line.
 func (s *CommandScanner) begin(c byte) int {
-	if cap(s.args) > keepSpans {
-		s.args = nil
+	if cap(s.args) > keepSpans && len(s.args) < cap(s.args)/4 {
+		s.args = nil // large commands are not this client's habit
 	}
 	s.args = s.args[:0]
 	s.size, s.left = 0, 0

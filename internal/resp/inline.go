@@ -22,14 +22,11 @@ func AppendInline(dst []byte, spans []Span, line []byte) ([]byte, []Span, error)
 	start := len(dst)
 	dst = appendHeader(dst, '*', words)
 	for rest := line; words > 0; words-- {
-		w := word{rest: rest}
-		size := 0
-		for _, more := w.next(); more; _, more = w.next() {
-			size++
-		}
+		probe := word{rest: rest}
+		size := probe.skip()
 		dst = appendHeader(dst, '$', size)
 		from := len(dst) - start
-		w = word{rest: rest}
+		w := word{rest: rest}
 		for c, more := w.next(); more; c, more = w.next() {
 			dst = append(dst, c)
 		}
@@ -44,8 +41,7 @@ func AppendInline(dst []byte, spans []Span, line []byte) ([]byte, []Span, error)
 func countWords(line []byte) (int, bool) {
 	count := 0
 	for w := (word{rest: line}); ; w = (word{rest: w.rest}) {
-		for _, more := w.next(); more; _, more = w.next() {
-		}
+		w.skip()
 		switch {
 		case w.bad:
 			return 0, false
@@ -86,6 +82,15 @@ func (w *word) next() (byte, bool) {
 		}
 	}
 	return 0, false
+}
+
+// skip runs to the word's end and returns how many bytes it has.
+func (w *word) skip() int {
+	size := 0
+	for _, more := w.next(); more; _, more = w.next() {
+		size++
+	}
+	return size
 }
 
 func (w *word) skipBlanks() {
