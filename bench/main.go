@@ -1,0 +1,56 @@
+// Command bench measures streamproxy beside direct connections and beside other proxies.
+//
+//	go run ./bench throughput   ops/s, latency and processor time for many loads
+//	go run ./bench idle         what an idle proxy adds to one caller, and how long batches wait
+//	go run ./bench report       writes docs/benchmarks.md and its pictures from the results
+//
+// A figure is a ratio of medians: every side stands ready for the whole run and is measured in
+// turn, round after round, so that what else the machine does meets them all. With --check the
+// ratios are compared with the goals (goals.go) and a missed one makes the exit code 1.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// program is one subcommand.
+type program struct {
+	name string
+	run  func(ctx context.Context, args []string, out io.Writer) error
+}
+
+var programs = []program{
+	{"throughput", throughput},
+	{"idle", idle},
+	{"report", report},
+}
+
+// errMissed says that a goal was missed; the verdicts have been printed.
+var errMissed = errors.New("goals were missed")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 {
+		for _, p := range programs {
+			if p.name == args[0] {
+				return p.run(ctx, args[1:], out)
+			}
+		}
+	}
+	return fmt.Errorf("usage: go run ./bench throughput|idle|report [flags]; got %q", args)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"streamproxy/bench/internal/result"
+)
+
+// chapter is one benchmark's part of the page.
+type chapter struct {
+	program, title, text string
+	charts               []chart
+}
+
+type chart struct {
+	file, title, unit string
+	of                func(result.Sample) float64
+}
+
+var chapters = []chapter{
+	{
+		program: "throughput", title: "Throughput and processor time",
+		text: "C callers, each of which sends a pipeline of P commands and waits for its replies; values of 64 bytes. " +
+			"Server, proxy and generator share the machine's cores, so a proxy that costs less leaves more to the server. " +
+			"Ratios refer to direct connections.",
+		charts: []chart{
+			{"throughput-ops.svg", "Commands per second (more is better)", "/s", result.Ops},
+			{"throughput-proxy-cpu.svg", "Proxy's processor time per command (less is better)", "µs", result.ProxyCPU},
+			{"throughput-redis-cpu.svg", "Redis's processor time per command (less is better)", "µs", result.RedisCPU},
+		},
+	},
+	{
+		program: "idle", title: "An idle proxy",
+		text: "One sequential caller, alone and beside silent connections: what a hop costs when there is nothing to batch, " +
+			"and that a flush delay is not paid then. Then a slow, steady rate at which batches do wait.",
+		charts: []chart{{"idle-p50.svg", "Median latency (less is better)", "µs", result.P50}},
+	},
+}
+
+const reportHead = `# Benchmarks
+
+Written by ` + "`go run ./bench report`" + ` from the results under bench/results; do not edit.
+Repeat them with ` + "`make peers bench`" + `. Figures are medians over rounds in which the sides take turns; the
+spread is the distance between the slowest and the fastest round. On a shared machine absolute
+numbers are colour: compare sides within a table.
+`
+
+// report writes docs/benchmarks.md and its pictures from whatever results there are.
+func report(_ context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("report", flag.ContinueOnError)
+	results := flags.String("results", "bench/results", "folder of the JSON results")
+	docs := flags.String("docs", "docs", "folder of the page")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	page := bytes.NewBufferString(reportHead)
+	written := 0
+	for i := range chapters {
+		c := &chapters[i]
+		r, err := result.Load(filepath.Join(*results, c.program+".json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(out, "no results of %s: run `go run ./bench %s` first\n", c.program, c.program)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.write(page, r, filepath.Join(*docs, "pictures")); err != nil {
+			return err
+		}
+		written++
+	}
+	if written == 0 {
+		return errors.New("no results at all")
+	}
+	path := filepath.Join(*docs, "benchmarks.md")
+	if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "written:", path)
+	return nil
+}
+
+// write adds the chapter to the page and its pictures to the folder.
+func (c *chapter) write(page *bytes.Buffer, r *result.Report, pictures string) error {
+	fmt.Fprintf(page, "\n## %s\n\n%s\n\n", c.title, c.text)
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		return err
+	}
+	for _, picture := range c.charts {
+		svg := r.Chart(picture.title, picture.unit, picture.of)
+		if err := os.WriteFile(filepath.Join(pictures, picture.file), svg, 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(page, "![%s](pictures/%s)\n\n", picture.title, picture.file)
+	}
+	r.Markdown(page)
+	fmt.Fprintf(page, "\n### Goals\n")
+	writeVerdicts(page, judge(r))
+	return nil
+}
