@@ -1,0 +1,155 @@
+package batcher
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestActivity(t *testing.T) {
+	const window = 100
+	var a Activity
+	var x, y, z Member
+	for _, step := range []struct {
+		name string
+		do   func()
+		now  int64
+		want int
+	}{
+		{"nobody", func() {}, 0, 0},
+		{"a reply to something never seen", func() { a.Answered(&x, 1) }, 0, 0},
+		{"x waits", func() { a.Sent(&x, 10, 2) }, 10, 0},
+		{"x waits for its second reply", func() { a.Answered(&x, 1) }, 11, 0},
+		{"x has all replies", func() { a.Answered(&x, 1) }, 12, 1},
+		{"x and a reply too many", func() { a.Answered(&x, 5) }, 12, 1},
+		{"x sends nothing", func() { a.Sent(&x, 12, 0) }, 12, 1},
+		{"x waits again", func() { a.Sent(&x, 20, 1) }, 20, 0},
+		{"y too", func() { a.Sent(&y, 21, 3) }, 21, 0},
+		{"x is idle", func() { a.Answered(&x, 1) }, 30, 1},
+		{"both are", func() { a.Answered(&y, 7) }, 31, 2},
+		{"x exactly at the edge", func() {}, 120, 2},
+		{"x beyond it", func() {}, 121, 1},
+		{"y beyond it", func() {}, 122, 0},
+		{"x once more", func() { a.Sent(&x, 130, 1); a.Answered(&x, 1) }, 131, 1},
+		{"z waits and leaves", func() { a.Sent(&z, 131, 1); a.Left(&z) }, 132, 0 + 1},
+		{"x leaves", func() { a.Left(&x) }, 133, 0},
+		{"x leaves twice", func() { a.Left(&x) }, 133, 0},
+		{"a late reply to x", func() { a.Answered(&x, 1) }, 134, 0},
+		{"answered long after it was sent", func() { a.Sent(&y, 140, 1); a.Answered(&y, 1) }, 500, 0},
+	} {
+		step.do()
+		if got := a.IdleActive(step.now, window); got != step.want {
+			t.Fatalf("%s: %d, want %d", step.name, got, step.want)
+		}
+	}
+	if x.prev != nil || x.next != nil || a.front != nil || a.back != nil {
+		t.Error("links are left behind")
+	}
+}
+
+// After a time without notice the counts are wrong; Reset makes them right
+// again, and members need not be told.
+func TestActivityReset(t *testing.T) {
+	var a Activity
+	var idle, waiting, stale Member
+	a.Sent(&idle, 1, 1)
+	a.Answered(&idle, 1)
+	a.Sent(&waiting, 2, 9)
+	a.Sent(&stale, 3, 9)
+	a.Reset()
+	if got := a.IdleActive(3, 100); got != 0 {
+		t.Errorf("%d after Reset", got)
+	}
+	a.Sent(&waiting, 4, 1)
+	a.Answered(&waiting, 1)
+	a.Answered(&stale, 1)
+	a.Left(&idle)
+	if got := a.IdleActive(4, 100); got != 1 {
+		t.Errorf("%d, want the one that sent since", got)
+	}
+}
+
+// A session that has left one lane joins another.
+func TestActivityChangesLane(t *testing.T) {
+	var a, b Activity
+	var m Member
+	a.Reset()
+	a.Sent(&m, 1, 1)
+	a.Left(&m)
+	b.Sent(&m, 2, 1)
+	b.Answered(&m, 1)
+	if a.IdleActive(2, 10) != 0 || b.IdleActive(2, 10) != 1 {
+		t.Errorf("old lane %d, new lane %d", a.IdleActive(2, 10), b.IdleActive(2, 10))
+	}
+}
+
+// Against a plain list of sessions, with replies in the order of commands as a
+// lane gives them: always the same number.
+func TestActivityAgainstModel(t *testing.T) {
+	const sessions, window = 50, 300
+	type model struct{ outstanding, last int64 }
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var a Activity
+	members, models := make([]Member, sessions), make([]model, sessions)
+	var flight []int
+	now := int64(0)
+	for range 20000 {
+		now += rnd.Int64N(10)
+		switch i := rnd.IntN(sessions); {
+		case rnd.IntN(2) == 0:
+			a.Sent(&members[i], now, 1)
+			models[i] = model{models[i].outstanding + 1, now}
+			flight = append(flight, i)
+		case len(flight) > 0:
+			i, flight = flight[0], flight[1:]
+			a.Answered(&members[i], 1)
+			models[i].outstanding--
+		}
+		want := 0
+		for _, m := range models {
+			if m.outstanding == 0 && m.last > 0 && now-m.last <= window {
+				want++
+			}
+		}
+		if got := a.IdleActive(now, window); got != want {
+			t.Fatalf("at %d: %d, want %d", now, got, want)
+		}
+	}
+}
+
+// Replies in any order may misplace a session, never lose or double it.
+func TestActivityOutOfOrder(t *testing.T) {
+	const sessions = 200
+	rnd := rand.New(rand.NewPCG(5, 6))
+	var a Activity
+	members := make([]Member, sessions)
+	for now := range int64(50) {
+		order := rnd.Perm(sessions)
+		for i := range members {
+			a.Sent(&members[i], now*sessions+int64(i), 1)
+		}
+		for _, i := range order {
+			a.Answered(&members[i], 1)
+		}
+		end := (now + 1) * sessions
+		if got := a.IdleActive(end, sessions); got != sessions {
+			t.Fatalf("%d idle of %d", got, sessions)
+		}
+		if got := a.IdleActive(end+2*sessions, sessions); got != 0 {
+			t.Fatalf("%d idle long after", got)
+		}
+	}
+}
+
+func TestActivityAllocatesNothing(t *testing.T) {
+	var a Activity
+	var m Member
+	now := int64(0)
+	if n := testing.AllocsPerRun(100, func() {
+		now++
+		a.Sent(&m, now, 1)
+		a.Answered(&m, 1)
+		a.IdleActive(now, 10)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
