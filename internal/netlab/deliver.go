@@ -118,13 +118,23 @@ func (p *pipe) deliver(batch []parcel) bool {
 		return true
 	}
 	buffers := make(net.Buffers, 0, len(batch))
+	size := 0
 	for _, c := range batch {
 		if len(c.data) > 0 {
 			buffers = append(buffers, c.data)
+			size += len(c.data)
 		}
 	}
-	n, err := buffers.WriteTo(p.dst)
-	p.link.delivered[p.dir].Add(n)
+	return p.counted(size, func() (int64, error) { return buffers.WriteTo(p.dst) })
+}
+
+// counted counts size bytes as delivered before they are, so that whoever has
+// received them finds them counted, and takes back what write did not write.
+func (p *pipe) counted(size int, write func() (int64, error)) bool {
+	delivered := &p.link.delivered[p.dir]
+	delivered.Add(int64(size))
+	n, err := write()
+	delivered.Add(n - int64(size))
 	return err == nil
 }
 
@@ -137,12 +147,14 @@ func (p *pipe) deliverPieces(data []byte) bool {
 			n = min(n, split)
 		}
 		n, blown := f.fuses[p.dir].burn(n)
-		written, err := p.dst.Write(data[:n])
-		p.link.delivered[p.dir].Add(int64(written))
+		ok := p.counted(n, func() (int64, error) {
+			written, err := p.dst.Write(data[:n])
+			return int64(written), err
+		})
 		if blown {
 			p.pair.cut()
 		}
-		if blown || err != nil {
+		if blown || !ok {
 			return false
 		}
 		data = data[n:]
