@@ -25,7 +25,7 @@ fuzz: ## every fuzz target in turn, FUZZTIME each (10s)
 	$(GO) run ./test/run -only fuzz -fuzztime $(or $(FUZZTIME),10s)
 
 docs: ## write the generated pages under docs/
-	$(GO) generate ./...
+	$(GO) run ./cmd/streamproxy docs --out docs
 
 bench: build ## measure against direct connections and the peers on PATH; JSON under bench/results
 	$(GO) run ./bench throughput

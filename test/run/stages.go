@@ -105,7 +105,7 @@ func docs(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	if err := j.exec(ctx, "go", "generate", "./..."); err != nil {
+	if err := j.exec(ctx, "go", "run", "./cmd/streamproxy", "docs", "--out", "docs"); err != nil {
 		return err
 	}
 	after, err := readAll("docs")
