@@ -138,29 +138,35 @@ func TestDelay(t *testing.T) {
 	if took[0] < 2*delay {
 		t.Errorf("a round trip took only %v", took[0])
 	}
-	if took[0] > 2*delay+6*time.Millisecond {
+	if took[0] > 2*delay+6*time.Millisecond { // the best of 20, see fastest
 		t.Errorf("the fastest round trip took %v", took[0])
 	}
-	start := time.Now()
-	go func() {
-		for range 100 {
-			_, _ = io.WriteString(c, "hello")
-		}
-	}()
-	read(t, c, 500)
-	if d := time.Since(start); d > 20*delay {
+	if d := fastest(5, func() {
+		go func() {
+			for range 100 {
+				_, _ = io.WriteString(c, "hello")
+			}
+		}()
+		read(t, c, 500)
+	}); d > 20*delay {
 		t.Errorf("100 pipelined messages took %v", d)
 	}
 	l.SetDelay(0)
-	fastest := time.Hour
-	for range 10 {
-		start = time.Now()
-		ask(t, c, "hello")
-		fastest = min(fastest, time.Since(start))
+	if d := fastest(10, func() { ask(t, c, "hello") }); d > delay {
+		t.Errorf("without delay a round trip took %v", d)
 	}
-	if fastest > delay {
-		t.Errorf("without delay a round trip took %v", fastest)
+}
+
+// fastest runs f n times: the best of them is what the machine's other work
+// disturbed least.
+func fastest(n int, f func()) time.Duration {
+	best := time.Hour
+	for range n {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
 	}
+	return best
 }
 
 // A change of the delay never lets later bytes pass earlier ones, and what

@@ -91,9 +91,9 @@ func (p *pipe) read() {
 		buf := newChunk(large)
 		n, err := p.src.Read(buf)
 		large = n == len(buf) || large && n > smallChunk
-		p.link.arrived[p.dir].Add(int64(n))
 		dropped := p.link.faults.drop[p.dir].Load()
 		if n == 0 || dropped {
+			p.link.arrived[p.dir].Add(int64(n))
 			freeChunk(buf)
 		} else if !p.push(parcel{data: buf[:n]}) {
 			return
@@ -141,6 +141,7 @@ func (p *pipe) enqueue(c parcel) int {
 	c.due, p.last = due, due
 	p.queue = append(p.queue, c)
 	p.queued += len(c.data)
+	p.link.arrived[p.dir].Add(int64(len(c.data))) // who sees it counted finds it queued
 	queued := p.queued
 	p.mu.Unlock()
 	signal(p.filled)
