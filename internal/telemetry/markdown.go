@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -22,11 +23,11 @@ a key, a client or a consumer.
 func WriteMarkdown(w io.Writer, l Labels) {
 	fmt.Fprint(w, markdownHead)
 	values := map[string][]string{
-		clientConnsTotal: append([]string{otherLabel}, acceptResults...),
+		clientConnsTotal: acceptResults,
 		clientCommands:   l.Classes,
 		batchFlushes:     l.FlushReasons,
-		upstreamErrors:   append([]string{otherLabel}, failReasons...),
-		logMessages:      append([]string{otherLabel}, logLevels...),
+		upstreamErrors:   failReasons,
+		logMessages:      logLevels,
 		upstreamConns:    {"lane", "private", "control"},
 		privateConns:     {"idle", "busy"},
 	}
@@ -40,7 +41,16 @@ func WriteMarkdown(w io.Writer, l Labels) {
 	fmt.Fprint(w, "\n## Buckets of the histograms\n\n| metric | upper bounds |\n|---|---|\n")
 	for _, m := range table {
 		if m.kind == histogram {
-			fmt.Fprintf(w, "| `%s%s` | %s |\n", prefix, m.name, strings.Trim(fmt.Sprint(m.buckets), "[]"))
+			fmt.Fprintf(w, "| `%s%s` | %s |\n", prefix, m.name, bounds(m.buckets))
 		}
 	}
+}
+
+// bounds writes numbers without exponents, for eyes.
+func bounds(buckets []float64) string {
+	list := make([]string, len(buckets))
+	for i, b := range buckets {
+		list[i] = strconv.FormatFloat(b, 'f', -1, 64)
+	}
+	return strings.Join(list, ", ")
 }

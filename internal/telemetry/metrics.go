@@ -39,15 +39,15 @@ type Snapshot struct {
 	NotReady string
 }
 
-// The values that an observer's words may take; a new word is counted as "other"
-// until it is added here.
+// otherLabel counts the words of an observer that are not listed here.
+const otherLabel = "other"
+
+// The words that events come with, which are rare enough to be looked up.
 var (
-	acceptResults = []string{"ok", "maxclients", "error"}
-	failReasons   = []string{"eof", "read", "write", "protocol", "timeout", "dial", "handshake"}
+	acceptResults = []string{"ok", "maxclients", "error", otherLabel}
+	failReasons   = []string{"eof", "read", "write", "protocol", "timeout", "dial", "handshake", otherLabel}
 	logLevels     = []string{"debug", "info", "warn", "error"}
 )
-
-const otherLabel = "other"
 
 // Metrics is every metric of the process in a registry of its own. Its methods may
 // be called at any time from any goroutine, never block and do not allocate.
@@ -141,7 +141,6 @@ func byIndex(r *prometheus.Registry, name string, values []string) []prometheus.
 
 // byWord is byIndex for events that are rare enough to be looked up by name.
 func byWord(r *prometheus.Registry, name string, values []string) map[string]prometheus.Counter {
-	values = append([]string{otherLabel}, values...)
 	counters := byIndex(r, name, values)
 	m := make(map[string]prometheus.Counter, len(values))
 	for i, value := range values {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+
+	"streamproxy/internal/config"
+	"streamproxy/internal/telemetry"
+)
+
+// docs is the generated pages by file name. They depend on the program alone.
+func docs() map[string][]byte {
+	var flags, metrics bytes.Buffer
+	config.WriteMarkdown(&flags)
+	telemetry.WriteMarkdown(&metrics, labels())
+	return map[string][]byte{"flags.md": flags.Bytes(), "metrics.md": metrics.Bytes()}
+}
+
+// writeDocs is the command that writes the generated pages.
+func writeDocs(_ context.Context, args []string, _ process) error {
+	set := flag.NewFlagSet("docs", flag.ContinueOnError)
+	dir := set.String("out", "", "")
+	if err := parseOwn(set, args); err != nil {
+		return err
+	}
+	if *dir == "" {
+		return config.Faults{{Name: "--out", Problem: "needs a value: the directory to write to"}}
+	}
+	for name, text := range docs() {
+		if err := os.WriteFile(filepath.Join(*dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

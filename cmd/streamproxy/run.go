@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"streamproxy/internal/config"
+)
+
+// process is what a command gets from the operating system. environ is the whole
+// environment, not a look-up, because unknown variables of ours are warned of.
+type process struct {
+	environ        []string
+	stdout, stderr io.Writer
+}
+
+// command is one subcommand. The first one runs when none is named.
+type command struct {
+	name    string
+	args    string // for the usage
+	summary string
+	run     func(ctx context.Context, args []string, p process) error
+}
+
+// commands is the table of subcommands.
+func commands() []command {
+	return []command{
+		{"", "[flags]", "run the proxy", serve},
+		{"check", "[--dial] [flags]", "validate the configuration and print it; --dial also greets the server", check},
+		{"healthcheck", "[--url URL]", "ask a running proxy whether it lives; exit code 0 or 1", healthcheck},
+		{"version", "", "print the version", printVersion},
+		{"docs", "--out DIR", "write flags.md and metrics.md", writeDocs},
+	}
+}
+
+// run finds the subcommand and runs it. Asking for help is no error.
+func run(ctx context.Context, args []string, p process) error {
+	name := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	for _, c := range commands() {
+		if c.name == name {
+			err := c.run(ctx, args, p)
+			if errors.Is(err, config.ErrHelp) {
+				usage(p.stdout)
+				return nil
+			}
+			return err
+		}
+	}
+	if name == "help" {
+		usage(p.stdout)
+		return nil
+	}
+	return config.Faults{{Name: "command", Value: name, Problem: "is not one of streamproxy's; --help lists them"}}
+}
+
+// usage prints every subcommand and every flag.
+func usage(w io.Writer) {
+	fmt.Fprint(w, "streamproxy shares few Redis connections among many clients.\n\nUsage:\n")
+	for _, c := range commands() {
+		line := strings.Join(strings.Fields("streamproxy "+c.name+" "+c.args), " ")
+		fmt.Fprintf(w, "  %-36s %s\n", line, c.summary)
+	}
+	fmt.Fprint(w, "\nA flag wins over its environment variable, a variable over the default.\n")
+	config.WriteHelp(w, machine())
+	fmt.Fprint(w, "\nExit codes: 0 everything was answered, 2 faulty configuration, 3 commands were left\nunanswered by the drain, 1 anything else.\n")
+}
+
+// machine reads what this process may use. NumCPU respects the processor affinity.
+func machine() config.Machine {
+	return config.ReadMachine(os.DirFS("/"), runtime.NumCPU())
+}
+
+// parseOwn parses the arguments of a subcommand that takes no flags of the proxy.
+func parseOwn(set *flag.FlagSet, args []string) error {
+	set.SetOutput(io.Discard)
+	switch err := set.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return config.ErrHelp
+	case err != nil:
+		return config.Faults{{Name: set.Name(), Problem: err.Error(), Err: err}}
+	case set.NArg() > 0:
+		return config.Faults{{Name: set.Name(), Value: set.Arg(0), Problem: "is not a flag"}}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+
+	"streamproxy/internal/config"
+	"streamproxy/internal/telemetry"
+	"streamproxy/proxy"
+)
+
+// serve is the command that runs the proxy until a signal, or the end of ctx, and
+// then drains it. A second signal ends the drain.
+func serve(ctx context.Context, args []string, p process) error {
+	c, err := config.Load(args, p.environ, machine(), nil)
+	if err != nil {
+		return err
+	}
+	metrics := telemetry.New(build(), labels())
+	log := newLogger(p.stderr, c.Config, metrics)
+	for _, w := range c.Warnings {
+		log.Warn(w)
+	}
+	runtime.GOMAXPROCS(c.Threads.Value)
+	stop := watchSignals(ctx, log)
+	defer stop.end()
+	s, err := start(c, metrics, log)
+	if err != nil {
+		return err
+	}
+	return s.run(stop)
+}
+
+// service is a running proxy and what belongs to it.
+type service struct {
+	log       *slog.Logger
+	proxy     *proxy.Proxy
+	telemetry *telemetry.Server // nil when it is off
+	accepting sync.WaitGroup    // one goroutine a listener, ended by the proxy's Close
+	failed    chan error        // of a listener
+}
+
+// start opens every address before it reaches for the server, so that a configuration
+// that cannot work fails at once and whole.
+func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, error) {
+	pc, err := proxyConfig(c.Config, m, log)
+	if err != nil {
+		return nil, err
+	}
+	clients, probes, err := listen(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	px, err := proxy.New(pc)
+	if err != nil {
+		closeAll(append(clients, probes...))
+		return nil, err
+	}
+	s := &service{log: log, proxy: px, failed: make(chan error, len(clients))}
+	for _, l := range clients {
+		s.accepting.Go(func() {
+			if err := px.Serve(l); err != nil {
+				s.failed <- err
+			}
+		})
+	}
+	state := func() telemetry.Snapshot { return snapshot(px) }
+	m.Observe(state)
+	for _, l := range probes {
+		s.telemetry = m.Serve(l, build(), state, log)
+	}
+	logStart(log, c, pc, clients, probes)
+	return s, nil
+}
+
+// listen opens the client addresses and that of telemetry, which is a list of none or
+// one. The error names every address that failed.
+func listen(c config.Config) (clients, probes []net.Listener, err error) {
+	var errs []error
+	open := func(spec string) []net.Listener {
+		l, err := proxy.Listen(spec)
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return []net.Listener{l}
+	}
+	for _, spec := range c.Listen {
+		clients = append(clients, open(spec)...)
+	}
+	if c.TelemetryListen != config.TelemetryOff {
+		probes = open(c.TelemetryListen)
+	}
+	if len(errs) > 0 {
+		closeAll(append(clients, probes...))
+		return nil, nil, errors.Join(errs...)
+	}
+	return clients, probes, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		_ = l.Close()
+	}
+}
+
+// logStart writes the one line that says what runs here. Addresses are those that
+// were bound, which matters for port 0.
+func logStart(log *slog.Logger, c *config.Loaded, pc proxy.Config, clients, probes []net.Listener) {
+	flags := make([]any, 0, 2*len(c.Changed))
+	for _, s := range c.Changed {
+		flags = append(flags, s.Name, s.Value)
+	}
+	log.Info("started", "version", pc.Version, "listen", addresses(clients), "telemetry", addresses(probes),
+		"upstream", pc.Upstream.String(), "threads", c.Threads.Value, slog.Group("flags", flags...))
+}
+
+func addresses(listeners []net.Listener) []string {
+	list := make([]string, len(listeners))
+	for i, l := range listeners {
+		list[i] = l.Addr().String()
+	}
+	return list
+}
+
+// run waits for a reason to stop, drains, and closes everything. Probes are answered
+// until the end. A listener that failed takes the process down, drained like any
+// other: clients that cannot connect should find another proxy.
+func (s *service) run(stop *signals) error {
+	var err error
+	select {
+	case <-stop.drain.Done():
+	case err = <-s.failed:
+		s.log.Error("a listener failed", "error", err)
+	}
+	s.log.Info("draining")
+	clean := s.proxy.Shutdown(stop.now)
+	s.proxy.Close()
+	s.accepting.Wait()
+	if s.telemetry != nil {
+		s.telemetry.Close()
+	}
+	s.log.Info("stopped", "all_answered", clean)
+	if err == nil && !clean {
+		err = errUnanswered
+	}
+	return err
+}
