@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -99,10 +100,18 @@ func (c *Control) Ping(ctx context.Context) error {
 // belongs to one run of the server. Errors: Refused where the user may not or
 // the server cannot; Busy under a slow script, to be tried again.
 func (c *Control) Unblock(ctx context.Context, id int64) (bool, error) {
-	n, err := c.do(ctx, "CLIENT", "UNBLOCK", fmt.Sprint(id)).AsInt64()
+	n, err := c.do(ctx, "CLIENT", "UNBLOCK", strconv.FormatInt(id, 10)).AsInt64()
 	return n == 1, err
 }
 
 func (c *Control) do(ctx context.Context, args ...string) rueidis.RedisResult {
 	return c.client.Do(ctx, c.client.B().Arbitrary(args...).Build())
+}
+
+func (c *Control) doMulti(ctx context.Context, commands ...[]string) []rueidis.RedisResult {
+	built := make([]rueidis.Completed, len(commands))
+	for i, args := range commands {
+		built[i] = c.client.B().Arbitrary(args...).Build()
+	}
+	return c.client.DoMulti(ctx, built...)
 }

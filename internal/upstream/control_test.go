@@ -91,6 +91,9 @@ func TestFactsDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if id, err := newControl(t, dialerFor(t, "redis://low:p@"+s.Addr())).RunID(t.Context()); id != "" || err != nil {
+		t.Errorf("run %q, %v", id, err)
+	}
 	if f.RunID != "" || f.Server != "" || f.MaxBulk != DefaultMaxBulk || f.Databases != 16 || len(f.Commands) != 0 {
 		t.Errorf("%+v", f)
 	}
@@ -144,6 +147,9 @@ func TestControlConnections(t *testing.T) {
 		t.Errorf("%d control connections:\n%s", n, list)
 	}
 	before := s.Info("server", "run_id")
+	if id, err := control.RunID(t.Context()); id != before || err != nil {
+		t.Errorf("run %q, %v; want %q", id, err, before)
+	}
 	s.Restart()
 	awaitPing(t, control)
 	f, err := control.Facts(t.Context())

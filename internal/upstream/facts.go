@@ -11,6 +11,12 @@ import (
 // DefaultMaxBulk is Redis's own default of proto-max-bulk-len, in bytes.
 const DefaultMaxBulk = 512 << 20
 
+// The settings that the proxy asks for by name.
+const (
+	settingMaxBulk   = "proto-max-bulk-len"
+	settingDatabases = "databases"
+)
+
 // defaultDatabases is Redis's own default number of databases.
 const defaultDatabases = 16
 
@@ -32,47 +38,57 @@ type Facts struct {
 	Commands []CommandInfo
 }
 
-// Facts asks the server about itself. An error means that it could not be
-// reached or cannot serve yet; a refused question is no error.
+// Facts asks the server about itself, in one round trip. An error means that it
+// could not be reached or cannot serve yet; a refused question is no error.
 func (c *Control) Facts(ctx context.Context) (Facts, error) {
-	f := Facts{MaxBulk: DefaultMaxBulk, Databases: defaultDatabases}
-	info, err := answered(c.do(ctx, "INFO", "server"))
-	if err != nil {
-		return Facts{}, err
+	replies := c.doMulti(ctx,
+		[]string{"INFO", "server"},
+		[]string{"CONFIG", "GET", settingMaxBulk},
+		[]string{"CONFIG", "GET", settingDatabases},
+		[]string{"COMMAND"},
+	)
+	answers := make([]rueidis.RedisMessage, len(replies))
+	for i, r := range replies {
+		var err error
+		if answers[i], err = answered(r); err != nil {
+			return Facts{}, err
+		}
 	}
-	if text, err := info.ToString(); err == nil {
+	var f Facts
+	if text, err := answers[0].ToString(); err == nil {
 		f.identify(parseInfo(text))
 	}
-	if err := c.number(ctx, "proto-max-bulk-len", &f.MaxBulk); err != nil {
-		return Facts{}, err
-	}
-	databases := int64(f.Databases)
-	if err := c.number(ctx, "databases", &databases); err != nil {
-		return Facts{}, err
-	}
-	f.Databases = int(databases)
-	table, err := answered(c.do(ctx, "COMMAND"))
-	if err != nil {
-		return Facts{}, err
-	}
-	f.Commands = parseCommands(table)
+	f.MaxBulk = setting(answers[1], settingMaxBulk, DefaultMaxBulk)
+	f.Databases = int(setting(answers[2], settingDatabases, defaultDatabases))
+	f.Commands = parseCommands(answers[3])
 	return f, nil
 }
 
-// number reads one numeric setting into dst, which stays if the server refuses.
-func (c *Control) number(ctx context.Context, name string, dst *int64) error {
-	reply, err := answered(c.do(ctx, "CONFIG", "GET", name))
+// RunID asks only which run of the server this is; empty is unknown. Errors are
+// those of Facts.
+func (c *Control) RunID(ctx context.Context) (string, error) {
+	info, err := answered(c.do(ctx, "INFO", "server"))
 	if err != nil {
-		return err
+		return "", err
 	}
+	text, err := info.ToString()
+	if err != nil {
+		return "", nil
+	}
+	return parseInfo(text)["run_id"], nil
+}
+
+// setting reads one number from CONFIG GET's reply, or falls back.
+func setting(reply rueidis.RedisMessage, name string, fallback int64) int64 {
 	settings, err := reply.AsStrMap()
 	if err != nil {
-		return nil
+		return fallback
 	}
-	if n, err := strconv.ParseInt(settings[name], 10, 64); err == nil && n > 0 {
-		*dst = n
+	n, err := strconv.ParseInt(settings[name], 10, 64)
+	if err != nil || n <= 0 {
+		return fallback
 	}
-	return nil
+	return n
 }
 
 // answered passes on every answer, refusals too, except those that say to ask
