@@ -7,21 +7,38 @@ type Member struct {
 	outstanding int
 	// lastSent is when it sent last, in the clock of the Activity's caller.
 	lastSent int64
-	// era is the Activity's era that the fields above belong to.
+	// era is the Activity's era that the other fields belong to.
 	era uint64
+
+	// answered is set if a reply came since the session last had none outstanding.
+	answered bool
+	// streaming counts down the chunks for which a session still counts as one that
+	// does not wait for replies.
+	streaming uint8
 
 	listed     bool
 	prev, next *Member
 }
 
-// Activity knows which sessions of a lane sent something lately and are not
-// waiting for a reply: those who may send again at any moment. A batch is worth
-// holding back only for them.
+// streamingChunks is for how many chunks a session that was seen to send
+// between its replies counts as streaming, if it does not do so again.
+const streamingChunks = 4
+
+// Activity knows which sessions of a lane sent something lately and may send
+// again at any moment. A batch is worth holding back only for them.
 //
-// It keeps exactly these sessions in a list ordered by their last command. A
-// session enters when its last reply arrives, leaves when it sends, and falls
-// off the front when it has been silent for longer than the window. Every
-// operation is constant-time, amortised, and allocates nothing.
+// Most clients send, wait for all replies, and send again: while one waits,
+// nothing is to be expected of it. A multiplexing client, which many callers
+// share, sends without waiting; over a long path it never is without a command
+// in flight and yet is the best company for a batch. It is told from a client
+// that merely needs several chunks for one pipeline by a reply that came in
+// between.
+//
+// Those who may send are kept in a list ordered by their last command. A
+// session enters when its last reply arrives, leaves when it sends (a streaming
+// one moves to the end instead), and falls off the front when it has been
+// silent for longer than the window. Every operation is constant-time,
+// amortised, and allocates nothing.
 //
 // An Activity may be switched on while commands are in flight: a reply to a
 // command it never saw is ignored, and for one round trip it may take a waiting
@@ -39,7 +56,7 @@ type Activity struct {
 // to it; where it is not, a slightly wrong place only postpones an expiry.
 const maxReorder = 8
 
-// Sent notes n commands of m queued or written at time now.
+// Sent notes a chunk with n commands of m, queued or written at time now.
 func (a *Activity) Sent(m *Member, now int64, n int) {
 	if n <= 0 {
 		return
@@ -48,8 +65,20 @@ func (a *Activity) Sent(m *Member, now int64, n int) {
 	if m.listed {
 		a.unlist(m)
 	}
+	switch {
+	case m.outstanding > 0 && m.answered:
+		m.streaming = streamingChunks
+	case m.outstanding == 0 && m.streaming > 0:
+		m.streaming--
+	}
+	if m.outstanding == 0 {
+		m.answered = false
+	}
 	m.outstanding += n
 	m.lastSent = now
+	if m.streaming > 0 {
+		a.list(m)
+	}
 }
 
 // Answered notes the replies to n commands of m. Replies to more than were
@@ -60,7 +89,8 @@ func (a *Activity) Answered(m *Member, n int) {
 		return
 	}
 	m.outstanding -= min(n, m.outstanding)
-	if m.outstanding == 0 {
+	m.answered = true
+	if m.outstanding == 0 && !m.listed {
 		a.list(m)
 	}
 }
@@ -76,7 +106,8 @@ func (a *Activity) Left(m *Member) {
 }
 
 // IdleActive returns how many sessions sent something within the last window
-// nanoseconds and have every reply. A session exactly window old counts.
+// nanoseconds and have every reply or do not wait for replies. One that sent
+// exactly window ago counts.
 func (a *Activity) IdleActive(now, window int64) int {
 	for a.front != nil && now-a.front.lastSent > window {
 		a.unlist(a.front)

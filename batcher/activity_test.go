@@ -46,6 +46,56 @@ func TestActivity(t *testing.T) {
 	}
 }
 
+// A client that sends between its replies never waits, whatever is in flight;
+// one whose pipeline takes several chunks does; one that changes its ways is
+// believed after a few chunks.
+func TestActivityStreaming(t *testing.T) {
+	const window = 1000
+	var a Activity
+	var m Member
+	now := int64(0)
+	send := func() { now++; a.Sent(&m, now, 1) }
+	reply := func() { now++; a.Answered(&m, 1) }
+	expect := func(name string, want int) {
+		t.Helper()
+		if got := a.IdleActive(now, window); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+	send()
+	send()
+	send()
+	expect("a pipeline in three chunks", 0)
+	reply()
+	expect("two replies missing", 0)
+	send()
+	expect("sent between replies", 1)
+	reply()
+	reply()
+	expect("one reply missing", 1)
+	reply()
+	expect("no reply missing", 1)
+	for range streamingChunks - 1 {
+		send()
+		expect("sequential again, not yet believed", 1)
+		reply()
+	}
+	send()
+	expect("sequential again", 0)
+	reply()
+	send()
+	send()
+	reply()
+	send()
+	expect("streaming again", 1)
+	now += window + 1
+	expect("silent for too long", 0)
+	reply()
+	reply()
+	reply()
+	expect("answered, but still silent for too long", 0)
+}
+
 // After a time without notice the counts are wrong; Reset makes them right
 // again, and members need not be told.
 func TestActivityReset(t *testing.T) {
@@ -82,31 +132,30 @@ func TestActivityChangesLane(t *testing.T) {
 	}
 }
 
-// Against a plain list of sessions, with replies in the order of commands as a
-// lane gives them: always the same number.
+// Against a plain list of sequential sessions, with replies in the order of
+// commands as a lane gives them: always the same number.
 func TestActivityAgainstModel(t *testing.T) {
 	const sessions, window = 50, 300
-	type model struct{ outstanding, last int64 }
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var a Activity
-	members, models := make([]Member, sessions), make([]model, sessions)
+	members, waiting, last := make([]Member, sessions), make([]bool, sessions), make([]int64, sessions)
 	var flight []int
 	now := int64(0)
 	for range 20000 {
 		now += rnd.Int64N(10)
 		switch i := rnd.IntN(sessions); {
-		case rnd.IntN(2) == 0:
+		case rnd.IntN(2) == 0 && !waiting[i]:
 			a.Sent(&members[i], now, 1)
-			models[i] = model{models[i].outstanding + 1, now}
+			waiting[i], last[i] = true, now
 			flight = append(flight, i)
 		case len(flight) > 0:
 			i, flight = flight[0], flight[1:]
 			a.Answered(&members[i], 1)
-			models[i].outstanding--
+			waiting[i] = false
 		}
 		want := 0
-		for _, m := range models {
-			if m.outstanding == 0 && m.last > 0 && now-m.last <= window {
+		for i := range members {
+			if !waiting[i] && last[i] > 0 && now-last[i] <= window {
 				want++
 			}
 		}

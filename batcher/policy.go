@@ -94,8 +94,9 @@ type State struct {
 	Commands, Bytes int
 	// InFlight counts commands written upstream and not yet answered.
 	InFlight int
-	// IdleActive counts recently active sessions that are not waiting for a reply
-	// (see Activity); those with a command in this batch are waiting.
+	// IdleActive counts recently active sessions that may send at any moment: those
+	// that are not waiting for a reply (see Activity). A session with a command in
+	// this batch is waiting, unless it is one that sends without waiting.
 	IdleActive int
 }
 

@@ -92,43 +92,28 @@ func TestDecideWithoutDelay(t *testing.T) {
 // A batch's deadline comes from its first command alone, and only moves nearer
 // when the delay changes on the way.
 func TestDeadlineIsNeverRearmed(t *testing.T) {
-	p := NewPolicy(DefaultPolicyConfig())
+	const ms = int64(time.Millisecond)
 	now := int64(time.Hour)
-	state := State{Now: now, FirstQueued: now, Commands: 1, InFlight: 1, IdleActive: 1}
-	rtt := func(ms int64) {
-		p.ObserveRoundTrip(state.Now, time.Duration(ms)*time.Millisecond)
-		for i := range int64(20) {
-			p.Arrived(state.Now-20+i, 1)
-		}
-	}
+	p := fixed(10*time.Millisecond, now)
+	state := State{FirstQueued: now, InFlight: 1, IdleActive: 1}
 	for _, step := range []struct {
-		name       string
-		at, rtt    int64
-		commands   int
-		wantMicros int64
+		name            string
+		at, delay, want int64
 	}{
-		{"first command", 0, 10, 1, 500},
-		{"second command", 300_000, 0, 2, 500},
-		{"shorter delay", 310_000, 8, 2, 400},
-		{"longer delay, when the small sample has left the window", 320_000, -1, 2, 400},
+		{"first command", 0, 10, 10},
+		{"second command", 3, 10, 10},
+		{"shorter delay", 4, 8, 8},
+		{"longer delay", 5, 20, 8},
 	} {
-		state.Now, state.Commands = now+step.at, step.commands
-		switch {
-		case step.rtt > 0:
-			rtt(step.rtt)
-		case step.rtt < 0:
-			p.rtt = rttWindow{}
-			rtt(20)
-			if p.Delay() != time.Millisecond {
-				t.Fatalf("delay %v", p.Delay())
-			}
-		}
-		if got := p.Decide(state); got.Send || got.At != now+step.wantMicros*1000 {
-			t.Errorf("%s: %+v, want At %d µs after the first", step.name, got, step.wantMicros)
+		state.Now, p.delay = now+step.at*ms, time.Duration(step.delay*ms)
+		state.Commands++
+		p.Arrived(state.Now, 1)
+		if got := p.Decide(state); got.Send || got.At != now+step.want*ms {
+			t.Errorf("%s: %+v, want At %d ms after the first", step.name, got, step.want)
 		}
 	}
-	state.FirstQueued = state.Now
-	if got := p.Decide(state); got.At != state.Now+int64(time.Millisecond) {
+	state.FirstQueued, state.Commands = state.Now, 1
+	if got := p.Decide(state); got.At != state.Now+20*ms {
 		t.Errorf("next batch: %+v, want the longer delay", got)
 	}
 }
