@@ -1,0 +1,178 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// LaneOptions says how a Lane gets its connections.
+type LaneOptions struct {
+	// Dial returns a greeted shared connection whose Options.Closed is the lane's
+	// Lost. It is called by one goroutine at a time and must honour ctx.
+	Dial func(ctx context.Context, l *Lane) (*Conn, error)
+	// Pause returns how long to wait after the n-th failure in a row (from 1).
+	Pause func(n int) time.Duration
+	// Events observes.
+	Events *Events
+}
+
+// Lane keeps one live shared connection for a key. It dials when it is asked for
+// one, and again, with growing pauses, when it has lost one.
+type Lane struct {
+	opts LaneOptions
+	cur  atomic.Pointer[Conn]
+
+	mu      sync.Mutex
+	dialing bool
+	ready   chan struct{} // closed when the dialling under way has ended in success
+	failed  error         // how the last dial ended; nil while none has failed since the last success
+	lost    bool          // the last connection has ended, not been retired
+	closed  bool
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// ErrLaneClosed is returned by a lane that has been closed.
+var ErrLaneClosed = errors.New("lane closed")
+
+// NewLane returns a lane that has no connection yet.
+func NewLane(opts LaneOptions) *Lane {
+	if opts.Events == nil {
+		opts.Events = &Events{}
+	}
+	l := &Lane{opts: opts}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// Conn returns the live connection, or nil while there is none.
+func (l *Lane) Conn() *Conn {
+	c := l.cur.Load()
+	if c == nil || c.Retired() {
+		return nil
+	}
+	return c
+}
+
+// Await returns a live connection, dialling if need be. It waits until ctx ends,
+// and then returns the error of the last failed dial, if there was one.
+func (l *Lane) Await(ctx context.Context) (*Conn, error) {
+	for {
+		if c := l.Conn(); c != nil {
+			return c, nil
+		}
+		ready, err := l.want()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil, l.lastError(ctx.Err())
+		case <-l.ctx.Done():
+			return nil, ErrLaneClosed
+		}
+	}
+}
+
+// Want starts dialling if there is no connection, and does not wait for it.
+func (l *Lane) Want() { _, _ = l.want() } // a closed lane wants nothing
+
+func (l *Lane) want() (ready <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, ErrLaneClosed
+	}
+	if !l.dialing {
+		l.dialing = true
+		l.ready = make(chan struct{})
+		l.wg.Go(l.dial)
+	}
+	return l.ready, nil
+}
+
+func (l *Lane) lastError(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	return err
+}
+
+// dial runs until there is a connection or the lane is closed.
+func (l *Lane) dial() {
+	for failures := 1; ; failures++ {
+		c, err := l.opts.Dial(l.ctx, l)
+		if err == nil {
+			l.install(c)
+			return
+		}
+		l.mu.Lock()
+		l.failed = err
+		l.mu.Unlock()
+		select {
+		case <-time.After(l.opts.Pause(failures)):
+		case <-l.ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *Lane) install(c *Conn) {
+	l.mu.Lock()
+	again := l.lost
+	l.lost, l.failed, l.dialing = false, nil, false
+	closed := l.closed
+	l.cur.Store(c)
+	close(l.ready)
+	l.mu.Unlock()
+	if closed {
+		c.Close()
+	}
+	if f := l.opts.Events.Reconnected; again && f != nil {
+		f()
+	}
+}
+
+// Lost tells the lane that c has ended, and reports whether c was its connection.
+func (l *Lane) Lost(c *Conn) bool {
+	if !l.cur.CompareAndSwap(c, nil) {
+		return false
+	}
+	l.mu.Lock()
+	l.lost = true
+	l.mu.Unlock()
+	return true
+}
+
+// Replace makes the lane forget c, which is about to be closed or used otherwise,
+// and reports whether c was its connection.
+func (l *Lane) Replace(c *Conn) bool { return l.cur.CompareAndSwap(c, nil) }
+
+// Down returns how the last dial ended, or nil where none has failed since the
+// lane last had a connection.
+func (l *Lane) Down() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// Close ends the lane and its connection, and waits for both.
+func (l *Lane) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel()
+	l.wg.Wait()
+	if c := l.cur.Load(); c != nil {
+		c.Close()
+		<-c.Done()
+	}
+}

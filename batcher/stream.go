@@ -1,0 +1,80 @@
+package batcher
+
+// A private connection serves one owner at a time, so it may carry what a shared
+// one may not: a command that is not complete in memory, a command that blocks, a
+// mode in which bytes are nobody's commands.
+
+// OpenBody begins a command of sink whose bytes follow through WriteBody. The
+// connection must be private and have nothing in flight.
+func (c *Conn) OpenBody(sink Sink) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.refusal(nil); err != nil {
+		return err
+	}
+	c.fifo.push(sink, nil, 1)
+	c.written++
+	c.inflight++
+	c.lost = 1 // until its last byte has been accepted
+	c.bodyOpen = true
+	return nil
+}
+
+// WriteBody sends the next bytes of an open body, or of a raw connection, and
+// blocks until the socket has taken them. last ends the body. After an error the
+// connection is dead.
+func (c *Conn) WriteBody(b []byte, last bool) error {
+	c.mu.Lock()
+	if c.status == dead {
+		c.mu.Unlock()
+		return ErrDead
+	}
+	c.state = flushWriting
+	c.mu.Unlock()
+	_, err := c.nc.Write(b)
+	c.mu.Lock()
+	c.state = flushIdle
+	if last && err == nil && c.bodyOpen {
+		c.bodyOpen, c.lost = false, 0
+		if c.inflight > 0 {
+			c.busySince.Store(nanotime())
+		}
+	}
+	c.cond.Broadcast()
+	c.mu.Unlock()
+	if err != nil {
+		c.kill(err)
+		return ErrDead
+	}
+	return nil
+}
+
+// SetRaw makes the connection sink's: from now on bytes pass in both directions
+// without being framed. Nothing may be in flight. It cannot be undone; the
+// connection ends with its client.
+func (c *Conn) SetRaw(sink Sink) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status == dead {
+		return ErrDead
+	}
+	c.raw = sink
+	return nil
+}
+
+// SetPatient says whether the silence of this connection is legal, because what is
+// in flight on it may block at the server's end.
+func (c *Conn) SetPatient(patient bool) {
+	c.mu.Lock()
+	c.patient = patient
+	c.mu.Unlock()
+}
+
+// CloseWrite ends the sending direction: the server reads to the end and closes,
+// so that a reply on its way is not lost by a reset.
+func (c *Conn) CloseWrite() error {
+	if h, ok := c.nc.(interface{ CloseWrite() error }); ok {
+		return h.CloseWrite()
+	}
+	return c.nc.Close()
+}

@@ -1,0 +1,143 @@
+package proxy
+
+import (
+	"strconv"
+
+	"github.com/tidwall/redcon"
+
+	"streamproxy/internal/resp"
+)
+
+// clientCommand runs those CLIENT subcommands that concern what the session keeps.
+func (s *session) clientCommand(cmd resp.Command, route Route) {
+	switch {
+	case route.Verb == VerbClientID && cmd.Len() == 2:
+		s.answer(redcon.AppendInt(nil, s.id))
+	case route.Verb == VerbClientGetName && cmd.Len() == 2:
+		s.answer(s.nameReply())
+	case route.Verb == VerbClientSetName && cmd.Len() == 3 && validName(string(cmd.Arg(2))):
+		s.setName(string(cmd.Arg(2)))
+		s.answer(replyOK)
+	case route.Verb == VerbClientSetInfo && cmd.Len() == 4 && s.p.knowsSetInfo.Load() &&
+		(fold(cmd.Arg(2), "lib-name") || fold(cmd.Arg(2), "lib-ver")) && validName(string(cmd.Arg(3))):
+		s.answer(replyOK)
+	default: // something the server will refuse, in its own words
+		s.runOnce(cmd)
+	}
+}
+
+// validName is Redis's rule for the names of clients: printable, no spaces.
+func validName(name string) bool {
+	for i := range len(name) {
+		if name[i] < '!' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *session) setName(name string) {
+	if name == "" {
+		s.name.Store(nil)
+		return
+	}
+	s.name.Store(&name)
+}
+
+// nameReply is the session's name as CLIENT GETNAME returns it.
+func (s *session) nameReply() []byte {
+	switch name := s.name.Load(); {
+	case name != nil:
+		return redcon.AppendBulkString(nil, *name)
+	case s.key.Proto == 3:
+		return []byte("_\r\n")
+	default:
+		return redcon.AppendNull(nil)
+	}
+}
+
+// urgentCommand runs a command that the server must read although it is busy: over
+// a control connection, on which nothing slow is ever in flight.
+func (s *session) urgentCommand(cmd resp.Command, route Route) {
+	s.waitIdle()
+	if s.refuse() {
+		return
+	}
+	raw := cmd.Raw
+	switch route.Verb {
+	case VerbClientKill:
+		if s.killHere(cmd) {
+			return
+		}
+	case VerbClientUnblock:
+		id, here := virtualID(cmd.Arg(2))
+		if here {
+			real := s.p.blockedOn(id)
+			if real == 0 {
+				s.answer(redcon.AppendInt(nil, 0))
+				return
+			}
+			raw = replaceArg(cmd, 2, strconv.FormatInt(real, 10))
+		}
+	}
+	c, err := s.p.controlConn(s.key.Proto)
+	if err != nil {
+		s.p.noteDown(err)
+		s.failHere(1)
+		return
+	}
+	s.runExclusive(raw, exclusive{conn: c, control: true, closeOnLoss: route.Verb == VerbShutdown})
+}
+
+// killHere runs CLIENT KILL ID <id> for an id of this proxy.
+func (s *session) killHere(cmd resp.Command) bool {
+	if cmd.Len() != 4 || !fold(cmd.Arg(2), "id") {
+		return false
+	}
+	id, here := virtualID(cmd.Arg(3))
+	if !here {
+		return false
+	}
+	victim := s.p.sessions.find(id)
+	switch {
+	case victim == nil:
+		s.answer(redcon.AppendInt(nil, 0))
+	case victim == s: // SKIPME is yes by default
+		s.answer(redcon.AppendInt(nil, 0))
+	default:
+		victim.abort()
+		s.answer(redcon.AppendInt(nil, 1))
+	}
+	return true
+}
+
+// virtualID reads an id and reports whether it is one of this proxy's.
+func virtualID(arg []byte) (id int64, here bool) {
+	id, err := strconv.ParseInt(string(arg), 10, 64)
+	return id, err == nil && id >= firstID
+}
+
+// blockedOn is the server's id of the connection on which a session's blocking
+// command is under way, 0 if there is none.
+func (p *Proxy) blockedOn(id int64) int64 {
+	s := p.sessions.find(id)
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active == nil || !s.active.patient || s.active.settled {
+		return 0
+	}
+	return s.active.conn.ID()
+}
+
+// replaceArg encodes cmd with argument i replaced.
+func replaceArg(cmd resp.Command, i int, with string) []byte {
+	args := make([]string, cmd.Len())
+	for k := range args {
+		args[k] = string(cmd.Arg(k))
+	}
+	args[i] = with
+	return resp.AppendCommand(nil, args...)
+}

@@ -1,0 +1,24 @@
+// Package proxy serves clients: it accepts their connections, frames and
+// classifies what they send, and routes each command to the connection that may
+// carry it: a shared lane, a private connection, or a local answer.
+//
+// The files, by noun:
+//
+//	proxy, serve, shutdown, sweep, health   the process-wide object and its life
+//	session, intake, execute                one client: its reader and its commands
+//	replies, output                         what it is answered, in order, at its pace
+//	class, table, options                   which command is what
+//	submit                                  class shared: the lane
+//	exclusive, large, pin, leave            commands that need a connection of their own
+//	state, clientcmd, local, urgent         the other classes, one handler each
+//	hub, spares                             upstream connections by key
+//
+// Goroutines: one reader per session, from accept to the end of its connection;
+// a session's writer while its client's socket is full; a leaver while a blocked
+// command of a client that has left is being called back; the sweeper and the
+// health check, one each per Proxy. All end with Proxy.Close.
+//
+// Locks: a session's mu guards what its reader shares with upstream readers. It is
+// never held across a call into batcher or a socket. Proxy.mu and hub.mu guard
+// maps; neither is held while the other or a session's is taken.
+package proxy

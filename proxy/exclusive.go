@@ -1,0 +1,171 @@
+package proxy
+
+import (
+	"context"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+)
+
+// exclusive is one command of a session on a private connection. Earlier commands
+// of the session have been answered when it starts; later ones wait for its end.
+type exclusive struct {
+	conn *batcher.Conn
+	cmd  resp.Command // of a patient command: owned, see own
+	verb Verb
+	// patient: the command may block at the server.
+	patient bool
+	// dirty, if set, looks at the beginning of the reply and says whether the
+	// connection may have been changed by the command.
+	dirty func(prefix []byte) bool
+	// control: the connection is shared by urgent commands and not the session's.
+	control bool
+	// adopt, if set, looks at the beginning of the reply and decides whether the
+	// connection stays with the session for good.
+	adopt func(prefix []byte) bool
+	// rewrite, if set, turns the reply into the one the client gets.
+	rewrite func(reply []byte) []byte
+	// closeOnLoss: the loss of the connection is the command's success (SHUTDOWN).
+	closeOnLoss bool
+
+	seg *segment
+	// Under the session's mu.
+	settled  bool // the reply has been taken, the connection's fate is decided
+	left     bool // the client has left: whoever calls the command back decides
+	bodyOpen bool // the command's last byte has not been sent
+	// reply is what a read of a group brought, for its give-back.
+	reply []byte
+	// ended is closed when all is over.
+	ended chan struct{}
+}
+
+// own copies the command out of the reader's buffers.
+func own(c resp.Command) resp.Command {
+	return resp.Command{
+		Raw:  append([]byte(nil), c.Raw...),
+		Args: append([]resp.Span(nil), c.Args...),
+	}
+}
+
+// runExclusive sends one complete command over a private connection of the
+// session's key. It does not wait for the reply.
+func (s *session) runExclusive(raw []byte, x exclusive) {
+	if x.conn == nil {
+		if x.conn = s.borrow(); x.conn == nil {
+			return
+		}
+	}
+	if x.patient {
+		x.cmd = own(x.cmd)
+		x.conn.SetPatient(true)
+	}
+	e := s.begin(x)
+	if e.conn.Submit(e.seg, nil, raw, 1) != nil {
+		e.seg.Fail(1, batcher.ErrNotSent)
+		s.flush()
+	}
+}
+
+// borrow waits until the session has nothing in flight and takes a private
+// connection. It answers the command as not sent, and returns nil, if there is
+// none to be had.
+func (s *session) borrow() *batcher.Conn {
+	s.waitIdle()
+	if s.poisoned.Load() {
+		s.answer(replyNotSent)
+		return nil
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	defer cancel()
+	c, err := s.hub.borrow(ctx)
+	if err != nil {
+		s.p.noteDown(err)
+		s.failHere(1)
+		return nil
+	}
+	if f := s.p.cfg.Events.PrivateWait; f != nil {
+		f(time.Since(start))
+	}
+	return c
+}
+
+// begin books an exclusive command: it is the only one outstanding.
+func (s *session) begin(x exclusive) *exclusive {
+	e := &x
+	e.ended = make(chan struct{})
+	g := &segment{s: s, left: 1, rewrite: e.rewrite}
+	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
+	if e.verb == VerbXReadGroup {
+		g.tee = &e.reply
+	}
+	e.seg = g
+	s.wasBusy = true
+	s.mu.Lock()
+	s.list(g)
+	s.outstanding++
+	s.busy, s.active = true, e
+	s.mu.Unlock()
+	return e
+}
+
+// finish is called by the private connection's reader when the command has been
+// answered or has failed. The connection is settled before the session goes on, so
+// that its next command finds it among the spares.
+func (s *session) finish(e *exclusive, prefix []byte, err error) {
+	s.mu.Lock()
+	e.settled = true
+	left, broken := e.left, err != nil || e.bodyOpen
+	s.mu.Unlock()
+	adopted := !left && !broken && e.adopt != nil && e.adopt(prefix) && e.conn.SetRaw(rawSink{s}) == nil
+	switch {
+	case e.control, left, adopted:
+	case broken, e.dirty != nil && e.dirty(prefix):
+		e.conn.Close()
+	default:
+		s.giveBack(e)
+	}
+	s.mu.Lock()
+	if adopted {
+		s.adopted = e.conn
+	}
+	s.busy, s.active = false, nil
+	wake := s.suspended
+	s.suspended = false
+	s.mu.Unlock()
+	close(e.ended)
+	if err != nil && e.closeOnLoss {
+		s.abort()
+	}
+	if wake {
+		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	}
+}
+
+// giveBack returns a clean private connection to the spares.
+func (s *session) giveBack(e *exclusive) {
+	if e.patient {
+		e.conn.SetPatient(false)
+	}
+	s.hub.giveBack(e.conn)
+}
+
+// always is the dirty of commands after which a connection is not used again.
+func always([]byte) bool { return true }
+
+// unlessError is the dirty of commands that change nothing if they are refused.
+func unlessError(prefix []byte) bool { return len(prefix) == 0 || prefix[0] != '-' }
+
+// runUnknown runs a command that the proxy does not understand. What it does to
+// its connection is not known either: unless the server refuses it, the connection
+// is not used again.
+func (s *session) runUnknown(cmd resp.Command) {
+	s.runExclusive(cmd.Raw, exclusive{dirty: unlessError})
+}
+
+// runOnce runs a command over a private connection that is closed afterwards: for
+// forms of state commands that the server will most likely refuse.
+func (s *session) runOnce(cmd resp.Command) {
+	s.runExclusive(cmd.Raw, exclusive{dirty: always})
+}

@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"streamproxy/internal/resp"
+)
+
+// largeCommand is the size from which a command is not collected in memory but
+// streamed over a connection of its own. On a lane a client that leaves in the
+// middle of a body would make the next client's bytes part of it.
+const largeCommand = 64 << 10
+
+// stretch is a number of consecutive commands that go to the lane in one piece.
+type stretch struct {
+	from, to, n int
+}
+
+// execute runs the complete commands at the start of b, which begins with a
+// command's first byte, and returns how many bytes that took. It stops early when
+// a command has to be waited for, and at the end of the session.
+func (s *session) execute(b []byte) int {
+	if s.pinned != nil {
+		return s.passOn(b)
+	}
+	if s.body != nil {
+		return s.streamOn(b)
+	}
+	var run stretch
+	pos := 0
+	for pos < len(b) {
+		_, done, err := s.scan.Scan(b[pos+int(s.scan.Size()):])
+		if err != nil {
+			s.submit(b[run.from:run.to], run.n)
+			s.protocolError(err)
+			return len(b)
+		}
+		if !done {
+			if s.scan.Declared() <= largeCommand || s.scan.Inline() {
+				break
+			}
+			s.submit(b[run.from:run.to], run.n)
+			return pos + s.beginLarge(b[pos:])
+		}
+		start := pos
+		pos += int(s.scan.Size())
+		cmd := resp.Command{Raw: b[start:pos], Args: s.scan.Args()}
+		if cmd.Len() > 0 && !s.scan.Inline() && s.authed {
+			route := s.p.table.Load().Classify(cmd)
+			s.count(route.Class)
+			if route.Class == ClassShared {
+				if run.to != start || run.n == 0 {
+					s.submit(b[run.from:run.to], run.n)
+					run = stretch{from: start}
+				}
+				run.to, run.n = pos, run.n+1
+				continue
+			}
+			s.submit(b[run.from:run.to], run.n)
+			run = stretch{from: pos, to: pos}
+			s.special(cmd, route, b[pos:])
+		} else {
+			s.submit(b[run.from:run.to], run.n)
+			run = stretch{from: pos, to: pos}
+			s.uncommon(cmd, b[pos:])
+		}
+		if s.ending || s.pinned != nil || s.held() {
+			return pos
+		}
+	}
+	s.submit(b[run.from:run.to], run.n)
+	s.countFlush()
+	return pos
+}
+
+// uncommon handles what is not a canonical command of an authenticated client:
+// nothing at all, an inline line, a command before AUTH.
+func (s *session) uncommon(cmd resp.Command, rest []byte) {
+	if s.scan.Inline() && cmd.Len() > 0 {
+		var err error
+		s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], trimLine(cmd.Raw))
+		if err != nil {
+			s.protocolError(err)
+			return
+		}
+		cmd = resp.Command{Raw: s.line, Args: s.spans}
+	}
+	if cmd.Len() == 0 {
+		return
+	}
+	route := s.p.table.Load().Classify(cmd)
+	s.count(route.Class)
+	switch {
+	case !s.authed && !beforeAuth(route.Verb):
+		s.answer(redcon.AppendError(nil, textNoAuth))
+	case route.Class == ClassShared:
+		s.submit(cmd.Raw, 1)
+	default:
+		s.special(cmd, route, rest)
+	}
+}
+
+// beforeAuth lists what Redis lets a client do before it has proved who it is.
+func beforeAuth(v Verb) bool {
+	return v == VerbAuth || v == VerbHello || v == VerbQuit || v == VerbReset
+}
+
+// trimLine takes the line end off an inline command.
+func trimLine(line []byte) []byte {
+	line = line[:len(line)-1]
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
+}
+
+// special runs a command that is not class shared. rest is what follows it.
+func (s *session) special(cmd resp.Command, route Route, rest []byte) {
+	if s.refuse() {
+		return
+	}
+	switch route.Class {
+	case ClassState:
+		s.stateCommand(cmd, route)
+	case ClassBlocking:
+		s.runExclusive(cmd.Raw, exclusive{patient: true, cmd: cmd})
+	case ClassUrgent:
+		s.urgentCommand(cmd, route)
+	case ClassLocal:
+		s.localCommand(cmd, route)
+	case ClassUnknown:
+		s.runUnknown(cmd)
+	default:
+		s.pin(cmd.Raw)
+	}
+}
+
+// refuse answers a command as not sent if an earlier one of its pipeline failed.
+func (s *session) refuse() bool {
+	if !s.poisoned.Load() {
+		return false
+	}
+	s.answer(replyNotSent)
+	return true
+}
+
+// protocolError ends the session as Redis does: what came before is executed and
+// answered, then the error, then the end.
+func (s *session) protocolError(err error) {
+	if f := s.p.cfg.Events.ProtocolError; f != nil {
+		f()
+	}
+	var pe *resp.ProtocolError
+	if !errors.As(err, &pe) {
+		pe = &resp.ProtocolError{Reason: "invalid request"}
+	}
+	s.answer(redcon.AppendError(nil, "ERR "+pe.Error()))
+	s.ending = true
+}
+
+// count books a command of class c; countFlush reports what was booked since.
+func (s *session) count(c Class) {
+	if s.counts[c]++; c != ClassShared {
+		s.countFlush()
+	}
+}
+
+func (s *session) countFlush() {
+	f := s.p.cfg.Events.Commands
+	for c, n := range s.counts {
+		if n == 0 {
+			continue
+		}
+		s.p.commands.Add(int64(n))
+		if f != nil {
+			f(Class(c), n)
+		}
+		s.counts[c] = 0
+	}
+	s.lastCmd.Store(time.Now().UnixNano())
+}

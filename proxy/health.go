@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"streamproxy/internal/upstream"
+)
+
+const (
+	// healthEvery is the pause between checks of an upstream that is well. Traffic
+	// tells sooner: a lane that is lost asks for a check at once.
+	healthEvery = 15 * time.Second
+	// healthTimeout bounds one check.
+	healthTimeout = 5 * time.Second
+)
+
+// health is what is known of the upstream.
+type health struct {
+	up           atomic.Bool
+	notReady     atomic.Pointer[string] // the server's words when it asks for patience
+	runID        string
+	firstFailure atomic.Bool
+	check        chan struct{}
+}
+
+// checkNow asks for a check without waiting for it.
+func (p *Proxy) checkNow() {
+	select {
+	case p.health.check <- struct{}{}:
+	default:
+	}
+}
+
+// noteDown is called when a command could not be served for want of an upstream.
+func (p *Proxy) noteDown(err error) {
+	p.log.Debug("no upstream for a command", "error", err)
+	p.checkNow()
+}
+
+// watchUpstream is the health check. It learns what the server is like whenever it
+// has not been seen well before.
+func (p *Proxy) watchUpstream() {
+	backoff := upstream.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
+	for failures := 0; ; {
+		if err := p.checkUpstream(); err != nil {
+			failures++
+			if !p.pause(backoff.Delay(failures)) {
+				return
+			}
+			continue
+		}
+		failures = 0
+		select {
+		case <-p.health.check:
+		case <-time.After(healthEvery):
+		case <-p.closing:
+			return
+		}
+	}
+}
+
+// pause waits, and reports false if the proxy is closing.
+func (p *Proxy) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-p.closing:
+		return false
+	}
+}
+
+func (p *Proxy) checkUpstream() error {
+	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+	defer cancel()
+	var err error
+	if p.health.up.Load() {
+		err = p.control.Ping(ctx)
+	}
+	if err != nil || !p.health.up.Load() {
+		err = p.learn(ctx)
+	}
+	p.noteHealth(err)
+	return err
+}
+
+// noteHealth records a check and logs a change of state.
+func (p *Proxy) noteHealth(err error) {
+	if err == nil {
+		p.health.notReady.Store(nil)
+		if !p.health.up.Swap(true) {
+			p.log.Info("upstream is up", "upstream", p.cfg.Upstream)
+			for _, h := range p.allHubs() {
+				h.refill()
+			}
+		}
+		return
+	}
+	text := ""
+	if upstream.NotReady(err) {
+		text = err.Error()
+	}
+	p.health.notReady.Store(&text)
+	if p.health.up.Swap(false) || p.health.runID == "" && p.health.firstFailure.CompareAndSwap(false, true) {
+		p.log.Warn("upstream is down", "upstream", p.cfg.Upstream, "error", err)
+	}
+}
+
+// learn asks the server what it is like, and rebuilds the command table.
+func (p *Proxy) learn(ctx context.Context) error {
+	if err := p.control.Ping(ctx); err != nil {
+		return err
+	}
+	facts, err := p.control.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	if facts.RunID != "" && facts.RunID == p.health.runID {
+		return nil
+	}
+	p.health.runID = facts.RunID
+	p.maxBulk.Store(facts.MaxBulk)
+	table, err := DefaultTable().WithServer(facts.Commands).WithShared(p.cfg.SharedCommands)
+	if err != nil {
+		return err
+	}
+	p.table.Store(table)
+	p.knowsSetInfo.Store(hasSubcommand(facts.Commands, "client", "setinfo"))
+	p.log.Info("learned the upstream server", "server", facts.Server, "version", facts.Version, "run_id", facts.RunID)
+	return nil
+}
+
+// hasSubcommand looks for a subcommand in the server's own list.
+func hasSubcommand(commands []upstream.CommandInfo, name, sub string) bool {
+	for _, c := range commands {
+		if !strings.EqualFold(c.Name, name) {
+			continue
+		}
+		for _, s := range c.Subcommands {
+			if strings.EqualFold(s.Name, name+"|"+sub) || strings.EqualFold(s.Name, sub) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package proxy
+
+import (
+	"context"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/upstream"
+)
+
+// hub is everything upstream for one key: its lanes, and its private connections.
+// The two are the same kind of connection and change places: a spare becomes the
+// lane when the lane is retired, and the retired one returns to the spares clean.
+type hub struct {
+	p      *Proxy
+	key    upstream.Key
+	lanes  []*batcher.Lane
+	spares spares
+}
+
+func newHub(p *Proxy, key upstream.Key) *hub {
+	h := &hub{p: p, key: key}
+	for range p.cfg.UpstreamConns {
+		h.lanes = append(h.lanes, batcher.NewLane(batcher.LaneOptions{
+			Dial:   h.dialLane,
+			Pause:  upstream.DefaultBackoff().Delay,
+			Events: &p.cfg.BatchEvents,
+		}))
+	}
+	return h
+}
+
+// lane is the lane to which the session with this id is pinned.
+func (h *hub) lane(id int64) *batcher.Lane {
+	return h.lanes[int(id%int64(len(h.lanes)))]
+}
+
+// dialLane gets a lane its connection: a spare at once if there is one, so that
+// nobody waits for a dial when a lane is retired.
+func (h *hub) dialLane(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
+	for {
+		c := h.spares.pop()
+		if c == nil {
+			break
+		}
+		if c.Share(h.p.cfg.Flush, h.p.handshakeTime()) {
+			h.refill()
+			return c, nil
+		}
+	}
+	return h.dial(ctx, "lane")
+}
+
+// dial opens a connection of the hub's key.
+func (h *hub) dial(ctx context.Context, kind string) (*batcher.Conn, error) {
+	return h.p.dial(ctx, h.key, batcher.Options{
+		Kind:    kind,
+		Shared:  kind == "lane",
+		Policy:  h.p.cfg.Flush,
+		Timeout: h.p.cfg.UpstreamTimeout,
+		Closed:  h.lost,
+		Emptied: h.emptied,
+	})
+}
+
+// lost is called when a connection of the hub has ended. A lane that has lost its
+// connection while it was in use gets another at once, before it is asked for.
+func (h *hub) lost(c *batcher.Conn) {
+	h.p.conns.Delete(c)
+	h.spares.remove(c)
+	for _, l := range h.lanes {
+		if l.Lost(c) && !h.p.stopping() {
+			h.p.checkNow()
+			l.Want()
+		}
+	}
+}
+
+// emptied takes a retired connection that owes nothing any more.
+func (h *hub) emptied(c *batcher.Conn) {
+	for _, l := range h.lanes {
+		l.Replace(c)
+	}
+	if !c.Unshare() {
+		c.Close()
+		return
+	}
+	h.giveBack(c)
+}
+
+// borrow takes a private connection, dialling if there is no spare. It tries until
+// ctx ends.
+func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
+	h.p.warm.Store(h)
+	for n := 1; ; n++ {
+		for c := h.spares.pop(); c != nil; c = h.spares.pop() {
+			if !c.Retired() {
+				h.refill()
+				return c, nil
+			}
+		}
+		c, err := h.dial(ctx, "private")
+		if err == nil {
+			return c, nil
+		}
+		select {
+		case <-time.After(upstream.DefaultBackoff().Delay(n)):
+		case <-ctx.Done():
+			return nil, err
+		case <-h.p.closing:
+			return nil, err
+		}
+	}
+}
+
+// giveBack takes a private connection that is clean.
+func (h *hub) giveBack(c *batcher.Conn) {
+	if c.Retired() || h.p.stopping() {
+		c.Close()
+		return
+	}
+	h.spares.push(c)
+}
+
+// refill dials spares in the background until as many wait as are wanted.
+func (h *hub) refill() {
+	if h.p.warm.Load() != h || h.p.stopping() || !h.spares.wantMore(h.p.cfg.PrivateMinIdle) {
+		return
+	}
+	h.p.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), h.p.cfg.DialTimeout)
+		defer cancel()
+		c, err := h.dial(ctx, "private")
+		h.spares.dialed()
+		if err == nil {
+			h.giveBack(c)
+		}
+	})
+}
+
+// trim closes spares that have been idle for long, beyond those that the key in use
+// keeps ready.
+func (h *hub) trim(now time.Time) {
+	keep := 0
+	if h.p.warm.Load() == h {
+		keep = h.p.cfg.PrivateMinIdle
+	}
+	for _, c := range h.spares.idleSince(now.Add(-spareIdle), keep) {
+		c.Close()
+	}
+	h.refill()
+}
+
+// laneIdle is how long a lane other than the default key's stays open unused.
+const laneIdle = 5 * time.Minute
+
+// closeIdle closes lanes that nobody uses.
+func (h *hub) closeIdle() {
+	if h.key == h.p.defaultKey() {
+		return
+	}
+	for _, l := range h.lanes {
+		if c := l.Conn(); c != nil && c.IdleFor() > laneIdle && l.Replace(c) {
+			c.Close()
+		}
+	}
+}
+
+func (h *hub) close() {
+	for _, l := range h.lanes {
+		l.Close()
+	}
+}

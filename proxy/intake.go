@@ -1,0 +1,229 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// heldInput is how many bytes of further commands are read ahead while a command
+// on a private connection is under way. More stay in the client's socket.
+const heldInput = 64 << 10
+
+// past is a deadline that has passed: it wakes a reader that waits for its client.
+var past = time.Unix(1, 0)
+
+// intake reads the client until its connection ends or the session does.
+func (s *session) intake() {
+	for !s.ending {
+		s.setIdleDeadline()
+		var err error
+		if s.rc != nil {
+			// As in batcher: working inside the callback spares the read that would only
+			// say EAGAIN.
+			err = s.rc.Read(s.readReady)
+		} else {
+			err = s.readPlain()
+		}
+		switch {
+		case s.ending || s.readEOF || s.readErr != nil:
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if s.upstreamEnded() {
+				return
+			}
+			if s.idleExpired() {
+				s.readErr = err
+				return
+			}
+			s.resume()
+		case err != nil:
+			s.readErr = err
+			return
+		}
+	}
+}
+
+// setIdleDeadline arms --client-idle-timeout, or takes back the deadline by which
+// the reader was woken.
+func (s *session) setIdleDeadline() {
+	var at time.Time
+	if d := s.p.cfg.ClientIdleTimeout; d > 0 {
+		at = time.Now().Add(d)
+	}
+	_ = s.nc.SetReadDeadline(at) // a connection that refuses is closed; the read says so
+}
+
+// idleExpired tells a deadline that passed from a wake-up.
+func (s *session) idleExpired() bool {
+	d := s.p.cfg.ClientIdleTimeout
+	if d <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.busy && s.outstanding == 0 && !s.suspended && s.pinned == nil &&
+		time.Since(time.Unix(0, s.lastCmd.Load())) >= d
+}
+
+// readReady reads and executes until the socket is empty. It returns true to end
+// the reading and false to wait for more.
+func (s *session) readReady(fd uintptr) (done bool) {
+	s.dry()
+	for {
+		if s.full() {
+			return s.hungUp(int(fd))
+		}
+		chunk := chunks.Get().(*[chunkSize]byte)
+		n, err := syscall.Read(int(fd), chunk[:])
+		if err == syscall.EINTR {
+			chunks.Put(chunk)
+			continue
+		}
+		more := s.took(chunk[:max(n, 0)], err)
+		chunks.Put(chunk)
+		if !more {
+			return s.ending || s.readErr != nil || s.readEOF
+		}
+	}
+}
+
+// took handles the outcome of one read and reports whether to read again at once.
+func (s *session) took(b []byte, err error) (again bool) {
+	switch {
+	case err == syscall.EAGAIN:
+		return false
+	case err != nil:
+		s.readErr = err
+		return false
+	case len(b) == 0:
+		s.readEOF = true
+		return false
+	}
+	s.feed(b)
+	if s.ending {
+		return false
+	}
+	if len(b) == chunkSize {
+		return true
+	}
+	s.dry()
+	return false
+}
+
+// readPlain is the reader of a connection without a descriptor.
+func (s *session) readPlain() error {
+	chunk := chunks.Get().(*[chunkSize]byte)
+	defer chunks.Put(chunk)
+	for {
+		s.dry()
+		n, err := s.nc.Read(chunk[:])
+		if n > 0 {
+			s.feed(chunk[:n])
+		}
+		if errors.Is(err, io.EOF) {
+			s.readEOF = true
+			return nil
+		}
+		if err != nil || s.ending {
+			return err
+		}
+	}
+}
+
+// full reports whether no more may be read for now.
+func (s *session) full() bool {
+	return s.in != nil && len(s.in.b) >= heldInput && s.held()
+}
+
+// held reports whether commands wait for a private connection's reply; if so, that
+// reply will wake the reader.
+func (s *session) held() bool {
+	if !s.wasBusy {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.suspended = s.busy
+	s.wasBusy = s.busy
+	if s.adopted != nil {
+		s.pinned, s.adopted = s.adopted, nil
+	}
+	return s.busy
+}
+
+// hungUp looks for the end of a connection that is not read from. It returns true
+// if the client is gone.
+func (s *session) hungUp(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	if n, err := unix.Poll(p, 0); err == nil && n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0 {
+		s.readErr = io.EOF
+		return true
+	}
+	return false
+}
+
+// dry notes that the client's socket has been read empty. If then nothing is
+// outstanding, the pipeline in which a command failed is over.
+func (s *session) dry() {
+	if !s.poisoned.Load() || s.in != nil || s.body != nil {
+		return
+	}
+	s.mu.Lock()
+	if s.outstanding == 0 {
+		s.poisoned.Store(false)
+	}
+	s.mu.Unlock()
+}
+
+// resume executes what was held while a private connection was busy.
+func (s *session) resume() { s.feed(nil) }
+
+// feed executes what b, after what is left from before, completes.
+func (s *session) feed(b []byte) {
+	if f := s.p.cfg.Events.Received; f != nil && len(b) > 0 {
+		f(len(b))
+	}
+	if s.in != nil {
+		s.in.b = append(s.in.b, b...)
+		b = s.in.b
+	}
+	n := 0
+	for n < len(b) && !s.ending && (s.body != nil || !s.held()) {
+		m := s.execute(b[n:])
+		if m == 0 {
+			break
+		}
+		n += m
+	}
+	s.keep(b[n:])
+	s.flushLocal()
+}
+
+// flushLocal sends local answers that wait for nobody.
+func (s *session) flushLocal() {
+	if s.local {
+		s.local = false
+		s.flush()
+	}
+}
+
+// keep holds on to bytes that are not executed yet.
+func (s *session) keep(rest []byte) {
+	switch {
+	case len(rest) == 0:
+		if s.in != nil {
+			s.in.release()
+			s.in = nil
+		}
+	case s.in != nil:
+		s.in.b = s.in.b[:copy(s.in.b, rest)]
+	default:
+		s.in = takeBuffer()
+		s.in.b = append(s.in.b, rest...)
+	}
+}

@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+)
+
+// body is a large command whose bytes are passed on as they come.
+type body struct {
+	e *exclusive // nil: the bytes are dropped, the command has been answered
+}
+
+// beginLarge takes over a command whose header announces more than largeCommand.
+// b is what has arrived of it, all of it already scanned.
+func (s *session) beginLarge(b []byte) int {
+	cmd := resp.Command{Raw: b, Args: s.scan.Args()}
+	route := Route{Class: ClassUnknown}
+	if cmd.Len() > 0 {
+		route = s.p.table.Load().Classify(cmd)
+	}
+	s.count(route.Class)
+	s.scan.StopRecording()
+	s.body = &body{}
+	switch {
+	case !s.authed:
+		s.answer(noAuthReply)
+	case s.refuse():
+	case route.Class == ClassShared, route.Class == ClassBlocking, route.Class == ClassUnknown:
+		s.openBody(b, cmd, route)
+	default: // a state command of this size makes no sense; the server may say so
+		s.body = nil
+		s.scan.Reset()
+		s.pin(b)
+	}
+	return len(b)
+}
+
+// openBody starts streaming a large command over a private connection.
+func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
+	c := s.borrow()
+	if c == nil {
+		return
+	}
+	x := exclusive{conn: c, verb: route.Verb, bodyOpen: true}
+	switch route.Class {
+	case ClassBlocking:
+		x.patient, x.cmd = true, own(cmd)
+		c.SetPatient(true)
+	case ClassUnknown:
+		x.dirty = unlessError
+	}
+	e := s.begin(x)
+	s.body.e = e
+	if c.OpenBody(e.seg) != nil {
+		s.body.e = nil
+		e.seg.Fail(1, batcher.ErrNotSent)
+		return
+	}
+	s.writeBody(b, false)
+}
+
+// streamOn passes on what of b belongs to the large command, and returns how much
+// that is.
+func (s *session) streamOn(b []byte) int {
+	n, done, err := s.scan.Scan(b)
+	if err != nil {
+		s.dropBody(true)
+		s.waitIdle()
+		s.protocolError(err)
+		return len(b)
+	}
+	s.writeBody(b[:n], done)
+	if done {
+		s.body = nil
+	}
+	return n
+}
+
+func (s *session) writeBody(b []byte, last bool) {
+	e := s.body.e
+	if e == nil {
+		return
+	}
+	if last {
+		s.mu.Lock()
+		e.bodyOpen = false
+		s.mu.Unlock()
+	}
+	if e.conn.WriteBody(b, last) != nil {
+		s.body.e = nil // its failure has been or is being answered
+	}
+}
+
+// dropBody gives up a large command in the middle. That costs its connection and
+// nobody else's. mute: the client is told something else.
+func (s *session) dropBody(mute bool) {
+	if s.body == nil || s.body.e == nil {
+		return
+	}
+	e := s.body.e
+	s.body.e = nil
+	s.mu.Lock()
+	e.seg.mute = mute
+	s.mu.Unlock()
+	e.conn.Close()
+}

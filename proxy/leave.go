@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"context"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
+)
+
+// leave settles what the session has under way on private connections when its
+// client is gone.
+func (s *session) leave() {
+	s.dropBody(true)
+	s.unpin()
+	s.mu.Lock()
+	e := s.active
+	if e != nil && (e.settled || !e.patient) {
+		e = nil
+	}
+	if e != nil {
+		e.left = true
+	}
+	s.mu.Unlock()
+	if e != nil {
+		s.p.wg.Go(func() { s.callBack(e) })
+	}
+}
+
+// unblockPatience bounds one attempt to call a blocked command back.
+const unblockPatience = 5 * time.Second
+
+// callBack ends a blocked command whose client has left. Its connection is never
+// closed under it while upstream is healthy: the server may have handed it an
+// entry already, which would then be nobody's. CLIENT UNBLOCK makes the server
+// answer; what the answer brought is given back.
+func (s *session) callBack(e *exclusive) {
+	sure := s.unblock(e) // every attempt has been answered
+	select {
+	case <-e.ended:
+	case <-s.p.closing:
+		e.conn.Close()
+		return
+	}
+	s.returnEntries(e)
+	if !sure || e.conn.Retired() {
+		e.conn.Close() // a late UNBLOCK must not hit whoever would use it next
+		return
+	}
+	s.giveBack(e)
+}
+
+// unblock repeats CLIENT UNBLOCK, with growing pauses, until the command has
+// ended. It returns false if an attempt may still be on its way.
+func (s *session) unblock(e *exclusive) (sure bool) {
+	sure = true
+	pause := upstream.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
+	for n := 1; ; n++ {
+		if e.conn.ID() == 0 {
+			_ = e.conn.CloseWrite() // no id to name: the server reads the end and answers nobody
+			return false
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), unblockPatience)
+		_, err := s.p.control.Unblock(ctx, e.conn.ID())
+		cancel()
+		switch {
+		case upstream.Refused(err):
+			// Not allowed to: the read runs to its BLOCK. Without one the end of our
+			// sending side has to do.
+			if waitsForEver(e.cmd) {
+				_ = e.conn.CloseWrite()
+				return false
+			}
+			return sure
+		case err != nil && !upstream.Busy(err):
+			sure = false
+		}
+		select {
+		case <-e.ended:
+			return sure
+		case <-s.p.closing:
+			return false
+		case <-time.After(pause.Delay(n)):
+		}
+	}
+}
+
+// returnEntries gives back what an abandoned XREADGROUP has read: nobody has seen
+// it, so its delivery must not count.
+func (s *session) returnEntries(e *exclusive) {
+	if len(e.reply) == 0 {
+		return
+	}
+	commands, n := reclaim.Unread(e.cmd, e.reply)
+	if n == 0 {
+		return
+	}
+	w := &waitSink{left: n, done: make(chan struct{})}
+	if e.conn.Submit(w, nil, commands, n) != nil {
+		s.p.log.Warn("entries read for a client that left could not be given back", "streams", n)
+		return
+	}
+	select {
+	case <-w.done:
+	case <-s.p.closing:
+	}
+}
+
+// waitSink drops replies and tells when all have come.
+type waitSink struct {
+	left int
+	done chan struct{}
+}
+
+var _ batcher.Sink = (*waitSink)(nil)
+
+func (w *waitSink) take(n int) {
+	if w.left -= n; w.left == 0 && n > 0 {
+		close(w.done)
+	}
+}
+
+// Reply implements batcher.Sink.
+func (w *waitSink) Reply(_ []byte, done, _ int) { w.take(done) }
+
+// Flush implements batcher.Sink.
+func (w *waitSink) Flush() {}
+
+// Fail implements batcher.Sink.
+func (w *waitSink) Fail(n int, _ error) { w.take(n) }
+
+// Pace implements batcher.Sink.
+func (w *waitSink) Pace(int64, time.Duration) bool { return true }
+
+// waitsForEver reports whether a blocking command has no timeout of its own.
+func waitsForEver(cmd resp.Command) bool {
+	if cmd.Len() == 0 {
+		return true
+	}
+	if _, ms, ok := blockOption(cmd); ok {
+		return ms == 0
+	}
+	_, ms, ok := blockTimeout(cmd)
+	return !ok || ms == 0
+}

@@ -1,0 +1,209 @@
+package proxy
+
+import (
+	"syscall"
+	"time"
+)
+
+// holdBack is the size up to which an incomplete reply is kept back until it is
+// complete: if its source dies before that, an error can still take its place.
+const holdBack = 64 << 10
+
+// writePiece is how much is written at a time to a client that is slow, so that
+// its progress can be seen.
+const writePiece = 64 << 10
+
+// flush writes what the client may get now. It makes one attempt that does not
+// block; what the socket does not take is left to a writer started for it.
+func (s *session) flush() {
+	s.mu.Lock()
+	for !s.writing && !s.closed {
+		out := s.takeOutput()
+		if out == nil {
+			break
+		}
+		s.mu.Unlock()
+		n, err := s.tryWrite(out.b)
+		if err != nil {
+			s.abort()
+			out.release()
+			return
+		}
+		s.sent(n)
+		s.mu.Lock()
+		if n < len(out.b) {
+			s.inWrite = len(out.b) - n
+			s.charge()
+			s.p.wg.Go(func() { s.writeOut(out, n) })
+			break
+		}
+		s.writing, s.inWrite = false, 0
+		out.release()
+		if s.waiters > 0 {
+			s.progress++
+			s.cond.Broadcast()
+		}
+	}
+	s.mu.Unlock()
+}
+
+func (s *session) sent(n int) {
+	if f := s.p.cfg.Events.Sent; f != nil && n > 0 {
+		f(n)
+	}
+}
+
+// takeOutput takes over the output, less an incomplete reply that is held back,
+// and marks the session as being written to. The lock is held.
+func (s *session) takeOutput() *buffer {
+	if s.out == nil {
+		return nil
+	}
+	held := 0
+	if g := s.head; g != nil && g.open <= holdBack {
+		held = min(g.open, len(s.out.b))
+		if g.rewrite != nil {
+			held = 0 // it is parked, not here
+		}
+	}
+	ready := len(s.out.b) - held
+	if ready == 0 {
+		return nil
+	}
+	out := s.out
+	s.out = nil
+	if held > 0 {
+		s.out = takeBuffer()
+		s.out.b = append(s.out.b, out.b[ready:]...)
+		out.b = out.b[:ready]
+	}
+	s.writing, s.inWrite = true, ready
+	return out
+}
+
+// writeOut is the session's writer: it writes out from byte n on, and what has
+// come meanwhile, and ends when there is nothing left.
+func (s *session) writeOut(out *buffer, n int) {
+	for {
+		piece := out.b[n:min(len(out.b), n+writePiece)]
+		m, err := s.nc.Write(piece)
+		s.sent(m)
+		if err != nil {
+			s.abort()
+			return
+		}
+		n += m
+		s.mu.Lock()
+		s.inWrite -= m
+		s.progress++
+		if n == len(out.b) {
+			out.release()
+			n = 0
+			if out = s.takeOutput(); out == nil || s.closed {
+				s.writing, s.inWrite = false, 0
+				s.charge()
+				s.cond.Broadcast()
+				s.mu.Unlock()
+				return
+			}
+		}
+		s.charge()
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// unsent is how many bytes the client has not taken. The lock is held.
+func (s *session) unsent() int64 {
+	n := int64(s.inWrite)
+	if s.out != nil {
+		n += int64(len(s.out.b))
+	}
+	return n
+}
+
+// charge tells the proxy how much this session holds. It is called where a client
+// has proved slow, not for every reply. The lock is held.
+func (s *session) charge() {
+	now := s.unsent()
+	if s.closed {
+		now = 0
+	}
+	s.p.buffered.Add(now - s.charged)
+	s.charged = now
+}
+
+// pace blocks while the client has more than limit bytes to take. It returns false
+// when the client is gone, or when it has taken nothing for stall (0: for ever).
+func (s *session) pace(limit int64, stall time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unsent() <= limit || s.closed {
+		return !s.closed
+	}
+	s.charge()
+	if !s.waitProgress(func() bool { return s.unsent() <= limit }, stall) {
+		s.p.log.Warn("client takes nothing while others wait; closing it", "client", s.remote())
+		s.abortLocked()
+		return false
+	}
+	return !s.closed
+}
+
+// waitProgress waits until ok or the session is closed. It returns false if the
+// client took nothing for stall (0: no limit). The lock is held.
+func (s *session) waitProgress(ok func() bool, stall time.Duration) bool {
+	s.waiters++
+	defer func() { s.waiters-- }()
+	if stall <= 0 {
+		for !ok() && !s.closed {
+			s.cond.Wait()
+		}
+		return true
+	}
+	timer := time.AfterFunc(stall, s.cond.Broadcast)
+	defer timer.Stop()
+	seen, since := s.progress, time.Now()
+	for !ok() && !s.closed {
+		switch {
+		case s.progress != seen:
+			seen, since = s.progress, time.Now()
+			timer.Reset(stall)
+		case time.Since(since) >= stall:
+			return false
+		}
+		s.cond.Wait()
+	}
+	return true
+}
+
+// tryWrite makes one attempt to write b without waiting and says how much the
+// socket took. A connection without a descriptor takes nothing here.
+func (s *session) tryWrite(b []byte) (int, error) {
+	if s.rc == nil {
+		return 0, nil
+	}
+	s.wbuf, s.wn, s.werr = b, 0, nil
+	if err := s.rc.Write(s.wfn); err != nil {
+		return 0, err
+	}
+	s.wbuf = nil
+	return s.wn, s.werr
+}
+
+// writeReady is tryWrite's callback; it never asks to wait.
+func (s *session) writeReady(fd uintptr) bool {
+	for {
+		n, err := syscall.Write(int(fd), s.wbuf)
+		switch err {
+		case nil:
+			s.wn = n
+		case syscall.EINTR:
+			continue
+		case syscall.EAGAIN:
+		default:
+			s.werr = err
+		}
+		return true
+	}
+}

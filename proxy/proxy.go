@@ -1,0 +1,279 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
+)
+
+// maxDials bounds the dials under way at a time in the whole process.
+const maxDials = 16
+
+// Proxy serves clients of one upstream. Make one with New, give it listeners with
+// Serve, end it with Shutdown or Close.
+type Proxy struct {
+	cfg     Config
+	log     *slog.Logger
+	started time.Time
+	dialer  *upstream.Dialer
+	control *upstream.Control
+
+	sessions registry
+	conns    sync.Map // *batcher.Conn: struct{}, every upstream connection
+	table    atomic.Pointer[Table]
+	warm     atomic.Pointer[hub] // whose spares are kept ready
+
+	maxBulk      atomic.Int64
+	knowsSetInfo atomic.Bool
+	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
+	buffered     atomic.Int64 // bytes that slow clients have not taken
+	commands     atomic.Int64
+	health       health
+
+	mu        sync.Mutex
+	hubs      map[upstream.Key]*hub
+	controls  map[int]*batcher.Lane // by protocol version
+	listeners []closer
+
+	dials    chan struct{}
+	draining atomic.Bool
+	closing  chan struct{}
+	closed   sync.Once
+	wg       sync.WaitGroup // every goroutine but the clients' readers
+	readers  sync.WaitGroup
+}
+
+type closer interface{ Close() error }
+
+// New returns a proxy that begins to reach its upstream at once. That the upstream
+// is down is no error; a configuration that makes no sense is.
+func New(cfg Config) (*Proxy, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	table, err := DefaultTable().WithShared(cfg.SharedCommands)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		cfg: cfg, log: cfg.Logger, started: time.Now(),
+		hubs: map[upstream.Key]*hub{}, controls: map[int]*batcher.Lane{},
+		dials: make(chan struct{}, maxDials), closing: make(chan struct{}),
+	}
+	host, _ := os.Hostname() // an unnamed host is named so
+	p.dialer = &upstream.Dialer{
+		Target:      cfg.Upstream,
+		Timeout:     cfg.DialTimeout,
+		UserTimeout: cfg.UpstreamTimeout,
+		Name:        func(kind string) string { return upstream.ConnName(host, kind) },
+	}
+	if p.control, err = upstream.NewControl(p.dialer); err != nil {
+		return nil, err
+	}
+	p.table.Store(table)
+	p.maxBulk.Store(resp.DefaultLimits().MaxBulk)
+	p.health.check = make(chan struct{}, 1)
+	p.warm.Store(p.hubOf(p.defaultKey()))
+	p.wg.Go(p.watchUpstream)
+	p.wg.Go(p.sweep)
+	return p, nil
+}
+
+// validate reports every fault of a configuration.
+func (c *Config) validate() error {
+	var faults []error
+	positive := func(name string, v int64) {
+		if v <= 0 {
+			faults = append(faults, fmt.Errorf("proxy: %s is %d, want at least 1", name, v))
+		}
+	}
+	positive("UpstreamConns", int64(c.UpstreamConns))
+	positive("MaxLanes", int64(c.MaxLanes))
+	positive("UpstreamTimeout", int64(c.UpstreamTimeout))
+	positive("UpstreamWait", int64(c.UpstreamWait))
+	positive("DialTimeout", int64(c.DialTimeout))
+	positive("MaxClients", int64(c.MaxClients))
+	positive("ClientBufferLimit", c.ClientBufferLimit)
+	positive("ClientStallTimeout", int64(c.ClientStallTimeout))
+	positive("MaxArgs", int64(c.MaxArgs))
+	if c.PrivateMinIdle < 0 || c.MemoryLimit < 0 || c.ClientIdleTimeout < 0 {
+		faults = append(faults, errors.New("proxy: a limit is negative"))
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return errors.Join(append(faults, c.Flush.Validate())...)
+}
+
+// defaultKey is the key with which a session begins.
+func (p *Proxy) defaultKey() upstream.Key {
+	return upstream.Key{DB: p.cfg.Upstream.DB, Proto: 2}
+}
+
+// hubOf returns the hub of a key, making it if need be.
+func (p *Proxy) hubOf(key upstream.Key) *hub {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.hubs[key]
+	if h == nil {
+		h = newHub(p, key)
+		p.hubs[key] = h
+	}
+	return h
+}
+
+// dropHub forgets a hub whose key the server refuses.
+func (p *Proxy) dropHub(h *hub) {
+	p.mu.Lock()
+	if p.hubs[h.key] == h {
+		delete(p.hubs, h.key)
+	}
+	p.mu.Unlock()
+	h.close()
+}
+
+func (p *Proxy) allHubs() []*hub {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := make([]*hub, 0, len(p.hubs))
+	for _, h := range p.hubs {
+		list = append(list, h)
+	}
+	return list
+}
+
+// dial opens one upstream connection and registers it.
+func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options) (*batcher.Conn, error) {
+	select {
+	case p.dials <- struct{}{}:
+		defer func() { <-p.dials }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	start := time.Now()
+	nc, greeting, err := p.dialer.Dial(ctx, key, opts.Kind)
+	if err != nil {
+		p.failed(err)
+		return nil, err
+	}
+	opts.ID = greeting.ID
+	opts.Events = &p.cfg.BatchEvents
+	opts.RoundTrip = time.Since(start) / 2 // a connect and a greeting
+	p.handshake.Store(int64(opts.RoundTrip))
+	c := batcher.NewConn(nc, opts)
+	p.conns.Store(c, struct{}{})
+	if c.Dead() { // it ended before it was listed
+		p.conns.Delete(c)
+	}
+	return c, nil
+}
+
+// failed reports a dial that did not succeed.
+func (p *Proxy) failed(err error) {
+	f := p.cfg.BatchEvents.Failed
+	if f == nil {
+		return
+	}
+	var he *upstream.HandshakeError
+	if errors.As(err, &he) {
+		f("handshake")
+		return
+	}
+	f("dial")
+}
+
+// handshakeTime is an estimate of the round trip for a connection that is reused.
+func (p *Proxy) handshakeTime() time.Duration { return time.Duration(p.handshake.Load()) }
+
+// controlConn returns the connection for urgent commands of a protocol version.
+func (p *Proxy) controlConn(proto int) (*batcher.Conn, error) {
+	p.mu.Lock()
+	l := p.controls[proto]
+	if l == nil {
+		l = p.newControl(proto)
+		p.controls[proto] = l
+	}
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.UpstreamWait)
+	defer cancel()
+	return l.Await(ctx)
+}
+
+func (p *Proxy) newControl(proto int) *batcher.Lane {
+	var l *batcher.Lane
+	opts := batcher.Options{Kind: "control", Timeout: p.cfg.UpstreamTimeout, Closed: func(c *batcher.Conn) {
+		p.conns.Delete(c)
+		l.Lost(c)
+	}}
+	l = batcher.NewLane(batcher.LaneOptions{
+		Dial: func(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
+			return p.dial(ctx, upstream.Key{Proto: proto}, opts)
+		},
+		Pause:  upstream.DefaultBackoff().Delay,
+		Events: &p.cfg.BatchEvents,
+	})
+	return l
+}
+
+// crowded reports whether the proxy's buffers are close to the memory limit: then
+// clients that owe reading are not read from.
+func (p *Proxy) crowded() bool {
+	limit := p.cfg.MemoryLimit
+	return limit > 0 && p.buffered.Load() > limit-limit/8
+}
+
+// Stats is a picture of the proxy at one moment.
+type Stats struct {
+	// Clients is the number of sessions, InFlight their unanswered commands.
+	Clients, InFlight int
+	// Lanes, PrivateIdle, PrivateBusy and Control count upstream connections by role;
+	// the connection of the control plane is one more.
+	Lanes, PrivateIdle, PrivateBusy, Control int
+	// BufferedBytes is what slow clients have not taken.
+	BufferedBytes int64
+	// UpstreamUp is the last health check's word; UpstreamNotReady the server's own
+	// when it asked for patience.
+	UpstreamUp       bool
+	UpstreamNotReady string
+	Draining         bool
+}
+
+// Stats counts. It is meant to be asked a few times a second at most.
+func (p *Proxy) Stats() Stats {
+	st := Stats{
+		Clients:       p.sessions.len(),
+		BufferedBytes: p.buffered.Load(),
+		UpstreamUp:    p.health.up.Load(),
+		Draining:      p.draining.Load(),
+	}
+	if text := p.health.notReady.Load(); text != nil {
+		st.UpstreamNotReady = *text
+	}
+	for _, h := range p.allHubs() {
+		st.PrivateIdle += h.spares.len()
+	}
+	p.conns.Range(func(k, _ any) bool {
+		c := k.(*batcher.Conn)
+		st.InFlight += c.InFlight()
+		switch c.Kind() {
+		case "lane":
+			st.Lanes++
+		case "control":
+			st.Control++
+		default:
+			st.PrivateBusy++
+		}
+		return true
+	})
+	st.PrivateBusy = max(st.PrivateBusy-st.PrivateIdle, 0)
+	return st
+}

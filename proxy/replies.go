@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"time"
+
+	"streamproxy/batcher"
+)
+
+// Replies leave a session in the order of its commands, whatever answers them.
+//
+// The order is kept by a list of segments, each standing for consecutive commands
+// with one source. Only the head segment appends to the session's output; what
+// arrives for a later one is parked in it until everything before has been
+// answered. In the common case the list is one segment, the lane's, that grows at
+// its end and is consumed from its beginning.
+
+// segment is a number of consecutive commands of a session answered by one
+// source. It is the batcher.Sink under which they are submitted.
+type segment struct {
+	s    *session
+	left int // replies still to come
+	// open is how many bytes of an incomplete reply stand at the end of the output
+	// (head) or of parked.
+	open   int
+	parked []byte
+	// rewrite, if set, turns a complete reply into the one the client gets. Such a
+	// segment has one command, and its reply is parked until complete.
+	rewrite func(reply []byte) []byte
+	// done, if set, is called without a lock when the last reply has been taken;
+	// prefix holds the beginning of that reply.
+	done   func(prefix []byte, err error)
+	prefix []byte
+	// tee, if set, collects what arrives, up to teeLimit.
+	tee *[]byte
+	// mute: a failure is not answered, because something else is said instead.
+	mute   bool
+	next   *segment
+	listed bool
+	lane   bool // one of the lane beside session.lane
+}
+
+const (
+	// prefixSize is how much of a reply is shown to done.
+	prefixSize = 64
+	// teeLimit bounds what is kept of a reply beside its way to the client.
+	teeLimit = 4 << 20
+)
+
+var _ batcher.Sink = (*segment)(nil)
+
+// list appends g to the session's order. The lock is held.
+func (s *session) list(g *segment) {
+	g.next, g.listed = nil, true
+	if s.tail == nil {
+		s.head = g
+	} else {
+		s.tail.next = g
+	}
+	s.tail = g
+}
+
+// advance removes answered segments from the head and lets the next one speak. The
+// lock is held.
+func (s *session) advance() {
+	for s.head != nil {
+		g := s.head
+		if g.rewrite == nil || g.left == 0 {
+			s.emit(g)
+		}
+		if g.left > 0 {
+			return
+		}
+		s.head = g.next
+		if s.head == nil {
+			s.tail = nil
+		}
+		g.next, g.listed = nil, false
+	}
+}
+
+// emit moves what is parked in the head segment to the output.
+func (s *session) emit(g *segment) {
+	b := g.parked
+	g.parked = nil
+	if len(b) == 0 || s.closed {
+		return
+	}
+	if g.rewrite != nil {
+		b = g.rewrite(b)
+	}
+	s.append(b)
+}
+
+// append adds bytes to the output. The lock is held.
+func (s *session) append(b []byte) {
+	if s.out == nil {
+		s.out = takeBuffer()
+	}
+	s.out.b = append(s.out.b, b...)
+}
+
+// Reply implements batcher.Sink.
+func (g *segment) Reply(b []byte, done, open int) {
+	s := g.s
+	s.mu.Lock()
+	if g.done != nil && len(g.prefix) < prefixSize {
+		g.prefix = append(g.prefix, b[:min(len(b), prefixSize-len(g.prefix))]...)
+	}
+	if g.tee != nil && len(*g.tee)+len(b) <= teeLimit {
+		*g.tee = append(*g.tee, b...)
+	}
+	switch {
+	case s.closed:
+	case s.head == g && g.rewrite == nil:
+		s.append(b)
+	default:
+		g.parked = append(g.parked, b...)
+	}
+	g.open = open
+	finished := s.answered(g, done)
+	s.mu.Unlock()
+	if finished && g.done != nil {
+		g.done(g.prefix, nil)
+	}
+}
+
+// answered books n replies of g and reports whether they were its last. The lock
+// is held.
+func (s *session) answered(g *segment, n int) (finished bool) {
+	if n == 0 {
+		return false
+	}
+	g.left -= n
+	s.outstanding -= n
+	if g.left == 0 && s.head == g {
+		s.advance()
+	}
+	if s.waiters > 0 {
+		s.cond.Broadcast()
+	}
+	return g.left == 0
+}
+
+// Fail implements batcher.Sink.
+func (g *segment) Fail(n int, err error) {
+	s := g.s
+	if n == 0 { // a raw connection has ended
+		s.upstreamGone()
+		return
+	}
+	s.mu.Lock()
+	torn := !s.cutOpen(g)
+	reply := failureReply(err)
+	for range n {
+		switch {
+		case s.closed || g.mute:
+		case s.head == g && g.rewrite == nil:
+			s.append(reply)
+		default:
+			g.parked = append(g.parked, reply...)
+		}
+	}
+	s.poisoned.Store(true)
+	finished := s.answered(g, n)
+	s.mu.Unlock()
+	if torn {
+		s.abort()
+	}
+	if finished && g.done != nil {
+		g.done(nil, err)
+	}
+}
+
+// cutOpen takes back the beginning of a reply whose end will not come. It reports
+// false if a byte of it has left already: then no error can be put in its place.
+// The lock is held.
+func (s *session) cutOpen(g *segment) bool {
+	open := g.open
+	g.open = 0
+	switch {
+	case open == 0 || s.closed:
+		return true
+	case s.head == g && g.rewrite == nil:
+		if s.out == nil || open > len(s.out.b) {
+			return false
+		}
+		s.out.b = s.out.b[:len(s.out.b)-open]
+	default:
+		g.parked = g.parked[:len(g.parked)-open]
+	}
+	return true
+}
+
+// Flush implements batcher.Sink.
+func (g *segment) Flush() { g.s.flush() }
+
+// Pace implements batcher.Sink.
+func (g *segment) Pace(limit int64, stall time.Duration) bool {
+	return g.s.pace(limit, stall)
+}
+
+// answer gives a local reply its place in the order.
+func (s *session) answer(reply []byte) {
+	s.local = true
+	s.mu.Lock()
+	switch {
+	case s.closed:
+	case s.tail == nil:
+		s.append(reply)
+	case s.tail.left == 0: // a local answer that waits already
+		s.tail.parked = append(s.tail.parked, reply...)
+	default:
+		s.list(&segment{s: s, parked: append([]byte(nil), reply...)})
+	}
+	s.mu.Unlock()
+}

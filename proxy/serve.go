@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/redcon"
+)
+
+// Listen opens a listener: host:port, with an IPv6 host in brackets, or
+// unix:///path?mode=0660. A socket file that nobody listens on any more is
+// replaced.
+func Listen(spec string) (net.Listener, error) {
+	if !strings.HasPrefix(spec, "unix:") {
+		return net.Listen("tcp", spec)
+	}
+	u, err := url.Parse(spec)
+	if err != nil || u.Path == "" {
+		return nil, fmt.Errorf("listen %q: want unix:///path?mode=0660", spec)
+	}
+	mode := uint64(0)
+	if m := u.Query().Get("mode"); m != "" {
+		if mode, err = strconv.ParseUint(m, 8, 12); err != nil {
+			return nil, fmt.Errorf("listen %q: mode %q: want an octal number", spec, m)
+		}
+	}
+	if err := removeStale(u.Path); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", u.Path)
+	if err == nil && mode != 0 {
+		err = os.Chmod(u.Path, fs.FileMode(mode))
+	}
+	return l, err
+}
+
+// removeStale removes a socket file behind which nobody listens.
+func removeStale(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&fs.ModeSocket == 0 {
+		return nil // nothing there, or not ours to remove: listening will say so
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return fmt.Errorf("listen unix %s: somebody listens there", path)
+	}
+	return os.Remove(path)
+}
+
+// Serve accepts clients from l until the proxy is shut down, and then returns nil.
+func (p *Proxy) Serve(l net.Listener) error {
+	p.mu.Lock()
+	p.listeners = append(p.listeners, l)
+	p.mu.Unlock()
+	pause := time.Duration(0)
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			p.accept(nc)
+		case p.stopping() || errors.Is(err, net.ErrClosed):
+			return nil
+		default: // out of descriptors, mostly: a loop at full speed would not help
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			p.log.Warn("accept failed", "error", err, "pause", pause)
+			p.accepted("error")
+			time.Sleep(pause)
+		}
+	}
+}
+
+func (p *Proxy) accepted(result string) {
+	if f := p.cfg.Events.Accepted; f != nil {
+		f(result)
+	}
+}
+
+// accept starts a session, or refuses it as Redis does.
+func (p *Proxy) accept(nc net.Conn) {
+	s := newSession(p, nc)
+	if !p.sessions.add(s, p.cfg.MaxClients) {
+		p.accepted("maxclients")
+		_, _ = nc.Write(redcon.AppendError(nil, textMaxClients)) // the client may be gone
+		_ = nc.Close()
+		return
+	}
+	p.accepted("ok")
+	p.readers.Go(s.serve)
+}
+
+// forget ends the bookkeeping of a session.
+func (p *Proxy) forget(s *session) {
+	p.sessions.remove(s)
+	if f := p.cfg.Events.Closed; f != nil {
+		f()
+	}
+}

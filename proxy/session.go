@@ -1,0 +1,191 @@
+package proxy
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
+)
+
+// session is one client connection. Its reader (serve) is its brain: it alone
+// classifies, routes and changes the session's state. Upstream readers bring
+// replies and tell it through mu what it has to know.
+type session struct {
+	p       *Proxy
+	id      int64 // virtual, see ids.go
+	nc      net.Conn
+	rc      syscall.RawConn // nil where the connection has no descriptor
+	created time.Time
+
+	// Of the reader.
+	scan    resp.CommandScanner
+	in      *buffer // bytes read and not yet executed; nil: none
+	readErr error
+	readEOF bool
+	ending  bool // no further command is executed
+	authed  bool
+	key     upstream.Key
+	hub     *hub
+	conn    *batcher.Conn // the lane's connection, nil: not on a lane
+	line    []byte        // an inline command, re-encoded
+	spans   []resp.Span
+	body    *body // a large command under way, see large.go
+	pinned  *batcher.Conn
+	counts  [numClasses]int
+	local   bool // answered here since the last flush
+	wasBusy bool // busy has been set since it was last seen cleared
+
+	// Set by the reader, read by PROXY CLIENTS.
+	name    atomic.Pointer[string]
+	lastCmd atomic.Int64 // unix nanoseconds
+	db      atomic.Int64
+
+	seat batcher.Seat // the session's place on its lane
+	lane segment      // the segment that the common case reuses
+
+	// poisoned: a command has failed, the rest of its pipeline must not run. Set with
+	// mu held, so that no command slips in behind the failed one.
+	poisoned atomic.Bool
+
+	mu          sync.Mutex
+	cond        sync.Cond
+	head, tail  *segment
+	outstanding int // commands upstream, unanswered
+	out         *buffer
+	writing     bool // a goroutine writes to the client
+	inWrite     int  // bytes it has not written yet
+	charged     int64
+	progress    uint64
+	waiters     int  // goroutines in cond.Wait
+	closed      bool // no byte is written any more
+	busy        bool // a command on a private connection is under way
+	suspended   bool // the reader holds commands that wait for busy to end
+	active      *exclusive
+	adopted     *batcher.Conn // has become the session's for good; the reader takes note
+	gone        bool          // the pinned connection has ended
+
+	// Of whoever writes.
+	wbuf []byte
+	wn   int
+	werr error
+	wfn  func(fd uintptr) bool
+}
+
+func newSession(p *Proxy, nc net.Conn) *session {
+	s := &session{p: p, nc: nc, created: time.Now(), authed: p.cfg.RequirePass == nil}
+	s.cond.L = &s.mu
+	s.wfn = s.writeReady
+	s.lane.s = s
+	if sc, ok := nc.(syscall.Conn); ok {
+		s.rc, _ = sc.SyscallConn()
+	}
+	s.key = p.defaultKey()
+	s.hub = p.hubOf(s.key)
+	s.db.Store(int64(s.key.DB))
+	s.lastCmd.Store(s.created.UnixNano())
+	s.scan.Init(s.limits())
+	return s
+}
+
+func (s *session) limits() resp.Limits {
+	if !s.authed {
+		return resp.PreAuthLimits()
+	}
+	return resp.Limits{MaxBulk: s.p.maxBulk.Load(), MaxArgs: s.p.cfg.MaxArgs, MaxInline: 64 << 10}
+}
+
+func (s *session) remote() string {
+	if a := s.nc.RemoteAddr(); a != nil && a.String() != "" {
+		return a.String()
+	}
+	return "unix"
+}
+
+// serve reads the client to its end.
+func (s *session) serve() {
+	s.intake()
+	s.end()
+}
+
+// end settles the session after its reader has stopped reading.
+func (s *session) end() {
+	if s.readErr == nil { // an orderly end: everything asked is answered first
+		s.finishReplies()
+	}
+	s.leave()
+	s.abort()
+	s.dropLane()
+	s.mu.Lock()
+	for s.writing && s.inWrite > 0 && !s.closed {
+		s.cond.Wait()
+	}
+	s.mu.Unlock()
+	if s.in != nil {
+		s.in.release()
+		s.in = nil
+	}
+	s.p.forget(s)
+}
+
+// finishReplies waits until everything asked has been answered and taken, as far
+// as the client takes it, and then ends the sending direction first, so that a
+// reset cannot eat a reply.
+func (s *session) finishReplies() {
+	s.flush()
+	s.mu.Lock()
+	s.waitProgress(func() bool { return s.outstanding == 0 }, 0)
+	s.mu.Unlock()
+	s.flush()
+	s.mu.Lock()
+	s.waitProgress(func() bool { return s.unsent() == 0 }, s.p.cfg.ClientStallTimeout)
+	s.mu.Unlock()
+	s.linger()
+}
+
+// lingerTime bounds how long the end of a connection waits for its client.
+const lingerTime = time.Second
+
+// linger says goodbye in TCP's terms: no more bytes will come; what the client
+// still sends is read and dropped for a moment.
+func (s *session) linger() {
+	h, ok := s.nc.(interface{ CloseWrite() error })
+	if !ok || h.CloseWrite() != nil {
+		return
+	}
+	if s.readEOF {
+		return
+	}
+	if s.nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	chunk := chunks.Get().(*[chunkSize]byte)
+	defer chunks.Put(chunk)
+	for {
+		if _, err := s.nc.Read(chunk[:]); err != nil {
+			return
+		}
+	}
+}
+
+// abort closes the client's connection now. Replies still to come are dropped;
+// their commands keep their places upstream.
+func (s *session) abort() {
+	s.mu.Lock()
+	s.abortLocked()
+	s.mu.Unlock()
+}
+
+func (s *session) abortLocked() {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.charge()
+	s.cond.Broadcast()
+	go s.nc.Close() // closing may wait for a write; the lock is held here
+}

@@ -1,0 +1,93 @@
+package proxy
+
+import (
+	"sync"
+	"time"
+
+	"streamproxy/batcher"
+)
+
+// spareIdle is how long a spare beyond those kept ready stays open.
+const spareIdle = 2 * time.Second
+
+// spares are the idle private connections of one key, the most recently used last.
+type spares struct {
+	mu      sync.Mutex
+	idle    []spare
+	dialing int
+}
+
+type spare struct {
+	conn  *batcher.Conn
+	since time.Time
+}
+
+// pop takes the spare that was used last, or nil.
+func (s *spares) pop() *batcher.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.idle)
+	if n == 0 {
+		return nil
+	}
+	c := s.idle[n-1].conn
+	s.idle = s.idle[:n-1]
+	return c
+}
+
+func (s *spares) push(c *batcher.Conn) {
+	s.mu.Lock()
+	s.idle = append(s.idle, spare{c, time.Now()})
+	s.mu.Unlock()
+}
+
+// remove forgets a spare that has been lost.
+func (s *spares) remove(c *batcher.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.idle {
+		if s.idle[i].conn == c {
+			s.idle = append(s.idle[:i], s.idle[i+1:]...)
+			return
+		}
+	}
+}
+
+// wantMore reports whether one more should be dialled to have n of them, and books
+// that dial.
+func (s *spares) wantMore(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle)+s.dialing >= n {
+		return false
+	}
+	s.dialing++
+	return true
+}
+
+// dialed ends a dial that wantMore has booked.
+func (s *spares) dialed() {
+	s.mu.Lock()
+	s.dialing--
+	s.mu.Unlock()
+}
+
+// idleSince takes out the spares unused since at, the oldest first, but leaves keep
+// of all.
+func (s *spares) idleSince(at time.Time, keep int) (old []*batcher.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for n < len(s.idle)-keep && s.idle[n].since.Before(at) {
+		old = append(old, s.idle[n].conn)
+		n++
+	}
+	s.idle = append(s.idle[:0], s.idle[n:]...)
+	return old
+}
+
+func (s *spares) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.idle)
+}

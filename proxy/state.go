@@ -1,0 +1,292 @@
+package proxy
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
+)
+
+// noAuthReply is what a client gets that has not proved who it is.
+var noAuthReply = redcon.AppendError(nil, textNoAuth)
+
+// stateCommand runs a command that reads or changes what the session keeps.
+// Whatever is not a form that is fully understood goes to the server, over a
+// connection that is not used again.
+func (s *session) stateCommand(cmd resp.Command, route Route) {
+	switch route.Verb {
+	case VerbSelect:
+		s.selectDB(cmd)
+	case VerbHello:
+		s.hello(cmd)
+	case VerbAuth:
+		s.auth(cmd)
+	case VerbReset:
+		s.reset(cmd)
+	case VerbQuit:
+		s.waitIdle()
+		s.answer(replyOK)
+		s.ending = true
+	case VerbClientInfo, VerbClientList:
+		s.submit(cmd.Raw, 1)
+	default:
+		s.clientCommand(cmd, route)
+	}
+}
+
+// selectDB moves the session to the lane of another database. Whether there is such
+// a database the server says, when that lane greets it.
+func (s *session) selectDB(cmd resp.Command) {
+	db, err := strconv.Atoi(string(cmd.Arg(1)))
+	if cmd.Len() != 2 || err != nil || db < 0 || strconv.Itoa(db) != string(cmd.Arg(1)) {
+		s.runOnce(cmd)
+		return
+	}
+	key := s.key
+	key.DB = db
+	if s.moveTo(key) {
+		s.db.Store(int64(db))
+		s.answer(replyOK)
+	}
+}
+
+// moveTo puts the session on the lane of another key. If the server refuses that
+// key, or cannot be reached, it answers so and returns false.
+func (s *session) moveTo(key upstream.Key) bool {
+	if key == s.key {
+		return true
+	}
+	s.waitIdle()
+	if s.refuse() {
+		return false
+	}
+	h := s.p.hubOf(key)
+	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	defer cancel()
+	if _, err := h.lane(s.id).Await(ctx); err != nil {
+		var he *upstream.HandshakeError
+		if errors.As(err, &he) && !upstream.Unavailable(err) {
+			s.answer(he.Reply)
+			s.p.dropHub(h)
+		} else {
+			s.p.noteDown(err)
+			s.failHere(1)
+		}
+		return false
+	}
+	s.dropLane()
+	s.key, s.hub = key, h
+	return true
+}
+
+// hello understands HELLO [2|3 [AUTH user password] [SETNAME name]].
+func (s *session) hello(cmd resp.Command) {
+	h, ok := parseHello(cmd)
+	if !ok {
+		if !s.authed {
+			s.answer(redcon.AppendError(nil, textNoAuthHi))
+			return
+		}
+		s.runOnce(cmd)
+		return
+	}
+	if h.auth {
+		switch s.knows(h.user, h.password) {
+		case wrong:
+			s.answer(redcon.AppendError(nil, textWrongPass))
+			return
+		case unproven:
+			s.becomeOther(cmd)
+			return
+		}
+		s.setAuthed()
+	}
+	if !s.authed {
+		s.answer(redcon.AppendError(nil, textNoAuthHi))
+		return
+	}
+	if h.proto != 0 {
+		key := s.key
+		key.Proto = h.proto
+		if !s.moveTo(key) {
+			return
+		}
+	}
+	if h.named {
+		s.setName(h.name)
+	}
+	s.greet(h.proto)
+}
+
+// greet asks the server for the reply to HELLO and puts the session's own id in it.
+func (s *session) greet(proto int) {
+	request := resp.AppendCommand(nil, "HELLO")
+	if proto != 0 {
+		request = resp.AppendCommand(nil, "HELLO", strconv.Itoa(proto))
+	}
+	c := s.borrow()
+	if c == nil {
+		return
+	}
+	s.runExclusive(request, exclusive{conn: c, rewrite: func(reply []byte) []byte {
+		return replaceID(reply, s.id)
+	}})
+}
+
+// helloArgs is a HELLO that is understood.
+type helloArgs struct {
+	proto                int // 0: not given
+	auth, named          bool
+	user, password, name string
+}
+
+func parseHello(cmd resp.Command) (h helloArgs, ok bool) {
+	if cmd.Len() == 1 {
+		return h, true
+	}
+	switch string(cmd.Arg(1)) {
+	case "2":
+		h.proto = 2
+	case "3":
+		h.proto = 3
+	default:
+		return h, false
+	}
+	for i := 2; i < cmd.Len(); {
+		left := cmd.Len() - i - 1
+		switch opt := cmd.Arg(i); {
+		case fold(opt, "auth") && left >= 2:
+			h.auth, h.user, h.password = true, string(cmd.Arg(i+1)), string(cmd.Arg(i+2))
+			i += 3
+		case fold(opt, "setname") && left >= 1:
+			h.named, h.name = true, string(cmd.Arg(i+1))
+			i += 2
+		default:
+			return h, false
+		}
+	}
+	return h, !h.named || validName(h.name)
+}
+
+// replaceID puts id in place of the server's in HELLO's reply. The field is found
+// by its name, which no value before it can contain.
+func replaceID(reply []byte, id int64) []byte {
+	const field = "$2\r\nid\r\n:"
+	at := strings.Index(string(reply), field)
+	if at < 0 {
+		return reply
+	}
+	at += len(field)
+	end := strings.IndexByte(string(reply[at:]), '\r')
+	if end < 0 {
+		return reply
+	}
+	out := append([]byte(nil), reply[:at]...)
+	out = strconv.AppendInt(out, id, 10)
+	return append(out, reply[at+end:]...)
+}
+
+// verdict is what the proxy itself can say of a password.
+type verdict uint8
+
+const (
+	unproven verdict = iota // the server has to say
+	right
+	wrong
+)
+
+// knows compares credentials with those the proxy was given: the password of
+// --requirepass-file, and the upstream URL's own.
+func (s *session) knows(user, password string) verdict {
+	t := &s.p.cfg.Upstream
+	if user != "default" && user != t.User {
+		return unproven
+	}
+	if ask := s.p.cfg.RequirePass; ask != nil {
+		want, err := ask()
+		if err != nil {
+			s.p.log.Error("the password of clients cannot be read; refusing", "error", err)
+			return wrong
+		}
+		if subtle.ConstantTimeCompare([]byte(want), []byte(password)) == 1 {
+			return right
+		}
+		return wrong
+	}
+	if t.Password == nil {
+		return unproven
+	}
+	own := t.User
+	if own == "" {
+		own = "default"
+	}
+	want, err := t.Password()
+	if err == nil && user == own && subtle.ConstantTimeCompare([]byte(want), []byte(password)) == 1 {
+		return right
+	}
+	return unproven
+}
+
+// auth understands AUTH [user] password.
+func (s *session) auth(cmd resp.Command) {
+	user, password := "default", ""
+	switch cmd.Len() {
+	case 2:
+		password = string(cmd.Arg(1))
+	case 3:
+		user, password = string(cmd.Arg(1)), string(cmd.Arg(2))
+	default:
+		s.runOnce(cmd)
+		return
+	}
+	switch s.knows(user, password) {
+	case right:
+		s.waitIdle()
+		s.setAuthed()
+		s.answer(replyOK)
+	case wrong:
+		s.answer(redcon.AppendError(nil, textWrongPass))
+	default:
+		s.becomeOther(cmd)
+	}
+}
+
+func (s *session) setAuthed() {
+	if !s.authed {
+		s.authed = true
+		s.scan.SetLimits(s.limits())
+	}
+}
+
+// becomeOther lets the server decide on credentials that the proxy does not know.
+// If it accepts them, the connection on which it did is the session's for good.
+func (s *session) becomeOther(cmd resp.Command) {
+	s.runExclusive(cmd.Raw, exclusive{adopt: accepted, dirty: unlessError})
+}
+
+func accepted(prefix []byte) bool { return len(prefix) > 0 && prefix[0] != '-' && prefix[0] != '!' }
+
+// reset puts the session back to its beginning.
+func (s *session) reset(cmd resp.Command) {
+	if cmd.Len() != 1 {
+		s.runOnce(cmd)
+		return
+	}
+	s.waitIdle()
+	if !s.moveTo(s.p.defaultKey()) {
+		return
+	}
+	s.db.Store(int64(s.key.DB))
+	s.setName("")
+	if s.p.cfg.RequirePass != nil {
+		s.authed = false
+		s.scan.SetLimits(s.limits())
+	}
+	s.answer(redcon.AppendString(nil, "RESET"))
+}

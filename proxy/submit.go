@@ -1,0 +1,181 @@
+package proxy
+
+import (
+	"context"
+
+	"streamproxy/batcher"
+)
+
+const (
+	// maxOutstanding is how many commands of one session may be unanswered before it
+	// is not read from. A chunk's worth may come on top.
+	maxOutstanding = 4096
+	// largeBacklog is the amount of unsent replies from which a session may have only
+	// fewOutstanding commands unanswered, so that replies in flight cannot overshoot
+	// the client's buffer limit by much.
+	largeBacklog   = 1 << 20
+	fewOutstanding = 64
+)
+
+// submit sends n complete commands, raw being exactly their bytes, to the session's
+// lane. It returns when they are queued there or have been answered as failed; it
+// blocks while the session is over a limit or without an upstream.
+func (s *session) submit(raw []byte, n int) {
+	if n == 0 || !s.room() {
+		return
+	}
+	for {
+		if s.poisoned.Load() {
+			s.failHere(n)
+			return
+		}
+		if s.conn == nil && !s.join() {
+			s.failHere(n)
+			return
+		}
+		g := s.expect(n)
+		if g == nil {
+			continue // poisoned meanwhile
+		}
+		err := s.conn.Submit(g, &s.seat, raw, n)
+		if err == nil {
+			return
+		}
+		s.unexpect(g, n)
+		s.waitIdle() // a connection that takes nothing still answers or fails what it has
+		s.dropLane()
+	}
+}
+
+// expect books n commands for the lane in the order of replies. It returns nil if
+// an earlier command has failed meanwhile: then these must not run.
+func (s *session) expect(n int) *segment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poisoned.Load() {
+		return nil
+	}
+	g := &s.lane
+	switch {
+	case s.tail == g:
+	case !g.listed:
+		g.open = 0
+		s.list(g)
+	case s.tail.lane:
+		g = s.tail
+	default: // something else was answered in between
+		g = &segment{s: s, lane: true}
+		s.list(g)
+	}
+	g.left += n
+	s.outstanding += n
+	return g
+}
+
+// unexpect takes back what expect has booked last.
+func (s *session) unexpect(g *segment, n int) {
+	s.mu.Lock()
+	g.left -= n
+	s.outstanding -= n
+	s.advance()
+	s.mu.Unlock()
+}
+
+// failHere answers n commands as not sent, and with them the rest of their
+// pipeline: a pipeline is never torn.
+func (s *session) failHere(n int) {
+	s.poisoned.Store(true)
+	for range n {
+		s.answer(replyNotSent)
+	}
+}
+
+// join puts the session on a lane of its key. It waits for an upstream that is
+// down as long as the configuration says.
+func (s *session) join() bool {
+	s.flushLocal()
+	lane := s.hub.lane(s.id)
+	if s.sit(lane.Conn()) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	defer cancel()
+	for {
+		c, err := lane.Await(ctx)
+		if err != nil {
+			s.p.noteDown(err)
+			return false
+		}
+		if s.sit(c) {
+			return true
+		}
+	}
+}
+
+func (s *session) sit(c *batcher.Conn) bool {
+	if c == nil || !c.Join(&s.seat) {
+		return false
+	}
+	s.conn = c
+	return true
+}
+
+// dropLane takes the session off its lane. Nothing of it may be in flight there.
+func (s *session) dropLane() {
+	if s.conn != nil {
+		s.conn.Leave(&s.seat)
+		s.conn = nil
+	}
+}
+
+// waitIdle blocks until every command of the session has been answered or failed.
+func (s *session) waitIdle() {
+	s.flushLocal()
+	s.mu.Lock()
+	s.waiters++
+	for s.outstanding > 0 {
+		s.cond.Wait()
+	}
+	s.waiters--
+	s.mu.Unlock()
+}
+
+// room blocks while the session is over its limits of unanswered commands and
+// unsent bytes. It returns false when the session is over, or its client has taken
+// nothing for too long.
+func (s *session) room() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.withinLimits() {
+		return !s.closed
+	}
+	if s.local { // never wait while holding unsent bytes
+		s.local = false
+		s.mu.Unlock()
+		s.flush()
+		s.mu.Lock()
+	}
+	s.charge()
+	stall := s.p.cfg.ClientStallTimeout
+	if s.unsent() <= s.p.cfg.ClientBufferLimit {
+		stall = 0 // it waits for upstream, not for the client
+	}
+	if !s.waitProgress(s.withinLimits, stall) {
+		s.p.log.Warn("client over its buffer limit takes nothing; closing it", "client", s.remote())
+		s.abortLocked()
+	}
+	return !s.closed
+}
+
+func (s *session) withinLimits() bool {
+	unsent := s.unsent()
+	switch {
+	case s.closed:
+		return true
+	case unsent > s.p.cfg.ClientBufferLimit, s.outstanding >= maxOutstanding:
+		return false
+	case unsent > largeBacklog:
+		return s.outstanding < fewOutstanding
+	}
+	return unsent == 0 || !s.p.crowded()
+}

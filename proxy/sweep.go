@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"streamproxy/batcher"
+)
+
+// sweepEvery bounds the pause of the sweeper; a short upstream timeout shortens it,
+// so that a timeout is kept within a sixteenth.
+const sweepEvery = 250 * time.Millisecond
+
+// sweep is the watchdog of all upstream connections, and the broom.
+func (p *Proxy) sweep() {
+	tick := time.NewTicker(max(min(p.cfg.UpstreamTimeout/16, sweepEvery), 5*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			p.sweepOnce(now)
+		case <-p.closing:
+			return
+		}
+	}
+}
+
+func (p *Proxy) sweepOnce(now time.Time) {
+	silent := false
+	p.conns.Range(func(k, _ any) bool {
+		if c := k.(*batcher.Conn); c.Overdue() {
+			silent = true
+			p.log.Warn("upstream connection owes a reply and is silent; closing it", "kind", c.Kind(), "timeout", p.cfg.UpstreamTimeout)
+		}
+		return true
+	})
+	if silent {
+		p.checkNow()
+	}
+	for _, h := range p.allHubs() {
+		h.trim(now)
+		h.closeIdle()
+	}
+	p.shed()
+}
+
+// shed ends the greediest clients while the proxy is over its memory limit.
+func (p *Proxy) shed() {
+	limit := p.cfg.MemoryLimit
+	for limit > 0 && p.buffered.Load() > limit {
+		var worst *session
+		var most int64
+		for _, s := range p.sessions.all() {
+			s.mu.Lock()
+			if !s.closed && s.charged > most {
+				worst, most = s, s.charged
+			}
+			s.mu.Unlock()
+		}
+		if worst == nil {
+			return
+		}
+		p.log.Warn("memory limit reached; closing the client that owes most", "client", worst.remote(), "bytes", most)
+		worst.refuseMemory()
+	}
+}
+
+// refuseMemory ends a session for the sake of the others, with an error if it can
+// still be told.
+func (s *session) refuseMemory() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	whole := !s.writing && s.out == nil
+	if whole && !s.closed {
+		s.append(redcon.AppendError(nil, textMemory))
+	}
+	s.abortLocked()
+}
