@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,14 +26,13 @@ func fuzz(ctx context.Context, j *job) error {
 	if len(targets) == 0 {
 		return errNothing
 	}
+	var failures []error
 	for _, t := range targets {
 		fmt.Fprintf(j.out, "%s in %s\n", t.name, t.pkg)
 		err := j.goTest(ctx, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", j.fuzzTime.String(), t.pkg)
-		if err != nil {
-			return err
-		}
+		failures = append(failures, err)
 	}
-	return nil
+	return errors.Join(failures...)
 }
 
 // findFuzzTargets scans the test files of a tree, leaving out hidden folders and test data.
