@@ -23,6 +23,7 @@ const maxNameLen = 32
 // replies.
 type Table struct {
 	commands map[string]*entry // by lower-case name; no entry changes once entered
+	index    index             // the same, for finding
 }
 
 // entry is what the table holds of one command.
@@ -52,13 +53,8 @@ func DefaultTable() *Table { return defaultTable() }
 // subcommand of a container, and at those options that decide whether the
 // command blocks; it allocates nothing.
 func (t *Table) Classify(c resp.Command) Route {
-	var buf [maxNameLen]byte
-	name, ok := lowered(&buf, c.Arg(0))
-	if !ok {
-		return unknown
-	}
-	e, ok := t.commands[string(name)]
-	if !ok {
+	e := t.index.find(c.Arg(0))
+	if e == nil {
 		return unknown
 	}
 	if e.refine == nil {
@@ -97,6 +93,7 @@ func (t *Table) WithShared(names []string) (*Table, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
+	shared.index = newIndex(shared.commands)
 	return shared, nil
 }
 
@@ -148,6 +145,7 @@ func (t *Table) WithServer(cmds []upstream.CommandInfo) *Table {
 		}
 		corrected.commands[name] = &e
 	}
+	corrected.index = newIndex(corrected.commands)
 	return corrected
 }
 

@@ -20,6 +20,7 @@ func buildDefault() *Table {
 	for _, c := range containers {
 		t.add(c.name, entry{Route: c.bare, refine: (*entry).subcommand, subs: subcommands(c.subs), other: c.other})
 	}
+	t.index = newIndex(t.commands)
 	return t
 }
 
