@@ -19,6 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// The race detector makes each process wait a second at its end; ours are many.
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	testscript.Main(m, map[string]func(){"streamproxy": main})
 }
 
@@ -27,6 +29,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			for _, name := range []string{"TELEMETRY", "NOBODY"} {
 				addr, err := freeAddr()
 				if err != nil {

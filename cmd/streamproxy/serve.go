@@ -23,7 +23,7 @@ func serve(ctx context.Context, args []string, p process) error {
 	metrics := telemetry.New(build(), labels())
 	log := newLogger(p.stderr, c.Config, metrics)
 	for _, w := range c.Warnings {
-		log.Warn(w)
+		log.Warn("questionable configuration", "problem", w)
 	}
 	runtime.GOMAXPROCS(c.Threads.Value)
 	stop := watchSignals(ctx, log)
