@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, p process) error {
 		usage(p.stdout)
 		return nil
 	}
-	return config.Faults{{Name: "command", Value: name, Problem: "is not one of streamproxy's; --help lists them"}}
+	return config.Faults{{Name: "command", Value: config.HideUserinfo(name), Problem: "is not one of streamproxy's; --help lists them"}}
 }
 
 // usage prints every subcommand and every flag.

@@ -77,7 +77,7 @@ func (l *loader) parseArgs(args []string, own *flag.FlagSet) error {
 		case name == "h" || name == "help":
 			return ErrHelp
 		case name == "":
-			l.faults = append(l.faults, Fault{Name: "arguments", Value: arg, Problem: "is not a flag"})
+			l.faults = append(l.faults, Fault{Name: "arguments", Value: HideUserinfo(arg), Problem: "is not a flag"})
 			continue
 		case !known && own != nil && own.Lookup(name) != nil:
 			args = l.setOwn(own.Lookup(name), value, given, args)

@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"flag"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -226,64 +224,5 @@ func TestLoadWarnings(t *testing.T) {
 				t.Errorf("secret in %q", all)
 			}
 		})
-	}
-}
-
-// A password never shows, however the URL or the rest is broken.
-func TestSecretsStayHidden(t *testing.T) {
-	for _, raw := range []string{
-		"redis://u:geheim@h", "redis://:geheim@h:1/2", "redis://u:x/geheim@h", "redis://u:1/geheim@h", "redis://u:geheim@h:port",
-		"rediss://u:geheim@h", "unix://u:geheim@/s", "u:geheim@h", "redis://u:%zzgeheim@h", "redis://u:a@geheim@h", "://x:geheim@h",
-	} {
-		l, err := Load([]string{"--upstream", raw}, nil, testMachine, nil)
-		var out strings.Builder
-		if err != nil {
-			out.WriteString(err.Error())
-		} else {
-			l.WriteEffective(&out)
-			for _, s := range l.Changed {
-				out.WriteString(s.Value)
-			}
-		}
-		if strings.Contains(out.String(), "geheim") {
-			t.Errorf("%s: secret in %s", raw, out.String())
-		}
-	}
-}
-
-func TestSecretFiles(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "password")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("first\r\n")
-	l, err := Load([]string{"--upstream-user=u", "--upstream-password-file", path, "--requirepass-file", path}, nil, testMachine, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := l.Target()
-	if err != nil || target.User != "u" {
-		t.Fatalf("user %q, %v", target.User, err)
-	}
-	for _, want := range []string{"first", "second"} {
-		for _, read := range []func() (string, error){target.Password, l.RequirePass()} {
-			if got, err := read(); err != nil || got != want {
-				t.Errorf("got %q, %v; want %q", got, err, want)
-			}
-		}
-		write("second")
-	}
-	write("\n")
-	if _, err := target.Password(); err == nil {
-		t.Error("an empty secret was accepted")
-	}
-	write("x")
-	_, err = Load([]string{"--upstream=redis://u:p@h", "--upstream-password-file", path}, nil, testMachine, nil)
-	if err == nil || !strings.Contains(err.Error(), "keep one") {
-		t.Errorf("two passwords: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,33 +92,6 @@ func (c *Config) RequirePass() func() (string, error) {
 	return SecretFile(c.RequirePassFile)
 }
 
-// SecretFile returns a function that reads the secret in the file at path, without
-// the line ends that editors and shells leave behind it. An empty file is an error:
-// as a password it would let everybody in.
-func SecretFile(path string) func() (string, error) {
-	return func() (string, error) {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		s := strings.TrimRight(string(b), "\r\n")
-		if s == "" {
-			return "", fmt.Errorf("secret file %s is empty", path)
-		}
-		return s, nil
-	}
-}
-
-func checkSecretFile(path string) error {
-	if path == "" {
-		return nil
-	}
-	if _, err := SecretFile(path)(); err != nil {
-		return fmt.Errorf("cannot be used: %w", err)
-	}
-	return nil
-}
-
 func checkUpstream(raw string) error {
 	if _, err := upstream.Parse(raw); err != nil {
 		return fmt.Errorf("is no usable URL: %w", err)
@@ -173,22 +145,4 @@ func checkCommand(name string) error {
 		return errors.New("is no command name")
 	}
 	return nil
-}
-
-// HideUserinfo replaces the password in a URL. It does not ask whether the URL is
-// well formed: what stands before the last @ may be a password that broke it.
-func HideUserinfo(raw string) string {
-	start := 0
-	if i := strings.Index(raw, "://"); i >= 0 {
-		start = i + len("://")
-	}
-	at := strings.LastIndexByte(raw, '@')
-	if at < start {
-		return raw
-	}
-	user, _, secret := strings.Cut(raw[start:at], ":")
-	if !secret {
-		return raw
-	}
-	return raw[:start] + user + ":xxxxx" + raw[at:]
 }
