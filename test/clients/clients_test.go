@@ -1,0 +1,156 @@
+//go:build clients
+
+package clients
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"streamproxy/internal/redistest"
+)
+
+// programLimit bounds one client program; they take a few seconds.
+const programLimit = 2 * time.Minute
+
+// client is one library: how to install it, once, and how to run its checks.
+type client struct {
+	name    string
+	install func(t *testing.T) (command []string)
+}
+
+var libraries = []client{
+	{"redis-py", python("redis_py.py")},
+	{"node-redis", node("node_redis.mjs")},
+	{"ioredis", node("ioredis.mjs")},
+}
+
+// servers are the environment variables that name a server's binary, "" for the one on PATH.
+var servers = []struct{ name, variable string }{
+	{"redis-debian", ""},
+	{"redis-current", "REDIS_CURRENT_SERVER"},
+	{"valkey", "VALKEY_SERVER"},
+}
+
+func TestLibraries(t *testing.T) {
+	binary := buildProxy(t)
+	commands := map[string][]string{}
+	for _, l := range libraries {
+		commands[l.name] = l.install(t)
+	}
+	for _, server := range servers {
+		t.Run(server.name, func(t *testing.T) {
+			if server.variable != "" {
+				t.Setenv("REDIS_SERVER", serverPath(t, server.variable))
+			}
+			redis := redistest.Start(t)
+			addr := startProxy(t, binary, redis.Addr())
+			for _, l := range libraries {
+				t.Run(l.name, func(t *testing.T) { runChecks(t, commands[l.name], addr) })
+			}
+		})
+	}
+}
+
+func serverPath(t *testing.T, variable string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path != "" {
+		return path
+	}
+	if os.Getenv("ALLOW_SKIP") == "1" {
+		t.Skipf("%s names no server", variable)
+	}
+	t.Fatalf("%s names no server: run test/install/servers.sh, or allow skips with ALLOW_SKIP=1", variable)
+	return ""
+}
+
+func buildProxy(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "streamproxy")
+	if text, err := exec.Command("go", "build", "-o", path, "streamproxy/cmd/streamproxy").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	return path
+}
+
+// startProxy starts the shipped binary with default flags in front of a server.
+func startProxy(t *testing.T, binary, upstream string) (addr string) {
+	t.Helper()
+	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(redistest.FreePort(t)))
+	cmd := exec.Command(binary, "--listen", addr, "--upstream", "redis://"+upstream, "--telemetry-listen", "off", "--drain-idle", "100ms")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the proxy did not leave cleanly: %v\n%s", err, log.String())
+		}
+		if t.Failed() {
+			t.Logf("the proxy's log:\n%s", log.String())
+		}
+	})
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		c, err := redistest.Dial(addr)
+		if err == nil {
+			defer c.Close()
+			if reply, err := c.Do("PING"); err != nil || reply != "+PONG\r\n" {
+				t.Fatalf("the proxy answers PING with %q, %v", reply, err)
+			}
+			return addr
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the proxy does not listen: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// runChecks runs a client program and turns its lines into subtests.
+func runChecks(t *testing.T, command []string, addr string) {
+	ctx, cancel := context.WithTimeout(t.Context(), programLimit)
+	defer cancel()
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), "PROXY_HOST="+host, "PROXY_PORT="+port)
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	text, err := cmd.Output()
+	checks := 0
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		line := lines.Text()
+		name, failed := strings.CutPrefix(line, "not ok ")
+		if !failed {
+			passed := false
+			if name, passed = strings.CutPrefix(line, "ok "); !passed {
+				continue
+			}
+		}
+		checks++
+		name, why, _ := strings.Cut(name, " # ")
+		t.Run(name, func(t *testing.T) {
+			if failed {
+				t.Error(why)
+			}
+		})
+	}
+	if err != nil {
+		t.Errorf("%v: %v\n%s", command, err, complaints.String())
+	}
+	if checks == 0 {
+		t.Errorf("%v made no checks; it said %q", command, text)
+	}
+}

@@ -1,0 +1,31 @@
+// Shared by the checks of both Node libraries: runs them in turn and prints a line for each.
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual, inspect } from 'node:util';
+
+export const host = process.env.PROXY_HOST;
+export const port = Number(process.env.PROXY_PORT);
+export const key = (name) => `node:${run}:${name}`;
+const run = randomUUID();
+
+export function equal(got, want) {
+  if (!isDeepStrictEqual(got, want)) throw new Error(`got ${inspect(got)}, want ${inspect(want)}`);
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// A check that hangs must end as one that failed.
+const limit = (ms) => new Promise((_, reject) => setTimeout(() => reject(new Error(`no end after ${ms} ms`)), ms).unref());
+
+export async function runChecks(checks) {
+  let failed = 0;
+  for (const [name, check] of Object.entries(checks)) {
+    try {
+      await Promise.race([check(), limit(20000)]);
+      console.log(`ok ${name}`);
+    } catch (error) {
+      failed++;
+      console.log(`not ok ${name} # ${String(error).replaceAll('\n', ' ')}`);
+    }
+  }
+  process.exit(failed ? 1 : 0);
+}
