@@ -115,6 +115,7 @@ func (r *running) client() *redistest.Client {
 }
 
 func TestSignalDrains(t *testing.T) {
+	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		r := startProxy(t, redistest.Start(t).URL(), "--drain-idle=1ms")
 		if got, err := r.client().Do("SET", "k", "v"); err != nil || got != "+OK\r\n" {
@@ -129,6 +130,7 @@ func TestSignalDrains(t *testing.T) {
 const endless = "while true do end"
 
 func TestSecondSignalStopsNow(t *testing.T) {
+	t.Parallel()
 	r := startProxy(t, redistest.Start(t).URL(), "--drain-timeout=1h")
 	if err := r.client().SendCommand("EVAL", endless, "0"); err != nil {
 		t.Fatal(err)
@@ -141,6 +143,7 @@ func TestSecondSignalStopsNow(t *testing.T) {
 }
 
 func TestDrainTimeout(t *testing.T) {
+	t.Parallel()
 	r := startProxy(t, redistest.Start(t).URL(), "--drain-timeout=50ms")
 	if err := r.client().SendCommand("EVAL", endless, "0"); err != nil {
 		t.Fatal(err)
@@ -152,6 +155,7 @@ func TestDrainTimeout(t *testing.T) {
 
 // What clients do must arrive in the metrics: the wiring, end to end.
 func TestMetricsAreFed(t *testing.T) {
+	t.Parallel()
 	r := startProxy(t, redistest.Start(t).URL())
 	c := r.client()
 	for range 100 {
@@ -180,6 +184,7 @@ func TestMetricsAreFed(t *testing.T) {
 }
 
 func TestCheckDials(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, redistest.WithPassword("geheim"))
 	for _, tt := range []struct {
 		name, password string
