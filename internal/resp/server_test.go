@@ -6,49 +6,19 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"streamproxy/internal/redistest"
 )
 
-// startRedis starts a redis-server on a unix socket and returns its path. Without
-// a redis-server the test fails, unless ALLOW_SKIP=1 permits to skip it.
-func startRedis(t *testing.T, args ...string) string {
+// startRedis returns the socket of a server of the test's own. The binary is
+// sought first, so that a missing one ends the test before anything is started.
+func startRedis(t *testing.T, opts ...redistest.Option) string {
 	t.Helper()
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("ALLOW_SKIP") == "1" {
-			t.Skip("redis-server is missing and ALLOW_SKIP=1")
-		}
-		t.Fatal("redis-server is missing; ALLOW_SKIP=1 skips what needs it")
-	}
-	dir, err := os.MkdirTemp("", "resp") // t.TempDir may be too long for a socket's path
-	if err != nil {
-		t.Fatal(err)
-	}
-	sock := filepath.Join(dir, "s")
-	cmd := exec.Command(bin, append([]string{"--port", "0", "--unixsocket", sock, "--dir", dir, "--save", ""}, args...)...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-		os.RemoveAll(dir)
-	})
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if c, err := net.Dial("unix", sock); err == nil {
-			c.Close()
-			return sock
-		}
-	}
-	t.Fatalf("redis-server does not listen:\n%s", log.String())
-	return ""
+	redistest.Binary(t)
+	return redistest.Start(t, opts...).Socket()
 }
 
 // ask sends in over a connection of its own, ends the sending side, and returns
@@ -165,7 +135,7 @@ func TestStricterThanRedis(t *testing.T) {
 }
 
 func TestPreAuthAgainstRedis(t *testing.T) {
-	sock := startRedis(t, "--requirepass", "secret")
+	sock := startRedis(t, redistest.WithPassword("secret"))
 	for _, in := range []string{
 		"*10\r\n", "*11\r\n", "*2147483647\r\n", "*2147483648\r\n", "*-1\r\n",
 		"*1\r\n$16384\r\n", "*1\r\n$16385\r\n", "*1\r\n$536870912\r\n", "*1\r\n$536870913\r\n", "*1\r\n$-1\r\n",
