@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"time"
 
 	"streamproxy/bench/internal/lab"
 	"streamproxy/bench/internal/result"
@@ -27,9 +28,13 @@ func idle(ctx context.Context, args []string, out io.Writer) error {
 	return measured(ctx, "idle", o, []result.Cell{
 		{Command: "GET", Callers: 1, Pipeline: 1},
 		{Command: "GET", Callers: 1, Idle: 1000, Pipeline: 1},
-		{Command: "GET", Callers: 64, Pipeline: 1, Rate: waitRate},
+		{Command: "GET", Callers: 64, Pipeline: 1, Rate: waitRate, Tick: waitTick},
 	}, out)
 }
+
+// waitTick spreads the rate evenly: in bursts a batch would also wait for the proxy to read the rest
+// of its burst, and the timer would not be what is measured.
+const waitTick = time.Second / waitRate
 
 // waitRate is high enough that more than one arrival is to be expected within 50 µs, below which
 // the policy rightly does not wait at all, and low enough that processors sleep in between.

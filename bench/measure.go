@@ -61,6 +61,7 @@ func (b *bench) measure(ctx context.Context, side *lab.Side, cell *result.Cell) 
 		Idle:     cell.Idle,
 		Pipeline: cell.Pipeline,
 		Rate:     cell.Rate,
+		Tick:     cell.Tick,
 		Request:  requests[cell.Command](load.Value(valueSize)),
 		Warmup:   b.opts.warmup,
 		Duration: b.opts.duration,

@@ -44,12 +44,13 @@ type SideInfo struct {
 
 // Cell is one load, and what each side made of it.
 type Cell struct {
-	Command  string   `json:"command"` // "GET", "SET"
-	Callers  int      `json:"callers"`
-	Idle     int      `json:"idle,omitempty"` // connections beside the callers that say nothing
-	Pipeline int      `json:"pipeline"`
-	Rate     float64  `json:"rate,omitempty"` // commands a second; 0: as fast as replies return
-	Series   []Series `json:"series"`
+	Command  string        `json:"command"` // "GET", "SET"
+	Callers  int           `json:"callers"`
+	Idle     int           `json:"idle,omitempty"` // connections beside the callers that say nothing
+	Pipeline int           `json:"pipeline"`
+	Rate     float64       `json:"rate,omitempty"` // commands a second; 0: as fast as replies return
+	Tick     time.Duration `json:"tick,omitempty"` // nanoseconds between bursts at a rate; 0: 1 ms
+	Series   []Series      `json:"series"`
 }
 
 // Name is the cell's name in tables.
