@@ -43,22 +43,19 @@ func install(ctx context.Context, j *job) error {
 	return j.exec(ctx, "bash", "test/install/servers.sh")
 }
 
+// lint runs every linter even if an earlier one complained: all faults at once.
 func lint(ctx context.Context, j *job) error {
+	var faults []error
 	unformatted, err := j.output(ctx, "gofmt", append([]string{"-l"}, goFolders()...)...)
-	if err != nil {
-		return err
+	if err == nil && unformatted != "" {
+		err = fmt.Errorf("not formatted, run gofmt -w:\n%s", unformatted)
 	}
-	if len(unformatted) > 0 {
-		return fmt.Errorf("not formatted, run gofmt -w:\n%s", unformatted)
-	}
-	if err := j.exec(ctx, "go", "vet", "-tags", allTags, "./..."); err != nil {
-		return err
-	}
+	faults = append(faults, err, j.exec(ctx, "go", "vet", "-tags", allTags, "./..."))
 	linter, err := golangciLint(ctx, j)
 	if err != nil {
-		return err
+		return errors.Join(append(faults, err)...)
 	}
-	return j.exec(ctx, linter, "run", "--build-tags", allTags, "./...")
+	return errors.Join(append(faults, j.exec(ctx, linter, "run", "--build-tags", allTags, "./..."))...)
 }
 
 func build(ctx context.Context, j *job) error {
