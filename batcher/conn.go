@@ -354,8 +354,10 @@ func (c *Conn) Close() { c.kill(errClosed) }
 // Done is closed when every command has been answered or failed.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// kill records why the connection ends (the first reason stays) and closes the
-// socket, which wakes the reader, which does the rest.
+// kill records why the connection ends (the first reason stays) and shuts the
+// socket down, which wakes the reader, which does the rest. It may be called by the
+// reader itself, from within a Sink: closing the socket there would wait for that
+// very reader.
 func (c *Conn) kill(cause error) {
 	c.mu.Lock()
 	if c.cause == nil {
@@ -364,7 +366,22 @@ func (c *Conn) kill(cause error) {
 	c.status = dead
 	c.cond.Broadcast()
 	c.mu.Unlock()
-	_ = c.nc.Close() // the error of closing a lost connection says nothing
+	shutdown(c.nc)
+}
+
+// shutdown ends both directions of a connection without giving up its descriptor.
+func shutdown(nc net.Conn) {
+	h, ok := nc.(interface {
+		CloseRead() error
+		CloseWrite() error
+	})
+	if !ok {
+		_ = nc.Close()
+		return
+	}
+	// Errors say that it is shut down already.
+	_ = h.CloseRead()
+	_ = h.CloseWrite()
 }
 
 // Kind is the connection's present role.

@@ -290,6 +290,7 @@ func (c *Conn) pass(raw Sink, b []byte) error {
 // call, and then fails every command that was taken, in order.
 func (c *Conn) finish() {
 	c.kill(c.readErr)
+	_ = c.nc.Close() // the error of closing a lost connection says nothing
 	c.mu.Lock()
 	for c.state == flushWriting {
 		c.cond.Wait()

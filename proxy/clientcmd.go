@@ -99,15 +99,12 @@ func (s *session) killHere(cmd resp.Command) bool {
 		return false
 	}
 	victim := s.p.sessions.find(id)
-	switch {
-	case victim == nil:
+	if victim == nil || victim == s { // SKIPME is yes by default
 		s.answer(redcon.AppendInt(nil, 0))
-	case victim == s: // SKIPME is yes by default
-		s.answer(redcon.AppendInt(nil, 0))
-	default:
-		victim.abort()
-		s.answer(redcon.AppendInt(nil, 1))
+		return true
 	}
+	victim.abort()
+	s.answer(redcon.AppendInt(nil, 1))
 	return true
 }
 

@@ -32,7 +32,12 @@ func (s *session) execute(b []byte) int {
 	var run stretch
 	pos := 0
 	for pos < len(b) {
-		_, done, err := s.scan.Scan(b[pos+int(s.scan.Size()):])
+		at := pos
+		if s.partial {
+			at += int(s.scan.Size())
+		}
+		_, done, err := s.scan.Scan(b[at:])
+		s.partial = !done
 		if err != nil {
 			s.submit(b[run.from:run.to], run.n)
 			s.protocolError(err)
@@ -81,7 +86,7 @@ func (s *session) execute(b []byte) int {
 func (s *session) uncommon(cmd resp.Command, rest []byte) {
 	if s.scan.Inline() && cmd.Len() > 0 {
 		var err error
-		s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], trimLine(cmd.Raw))
+		s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], cmd.Arg(0))
 		if err != nil {
 			s.protocolError(err)
 			return
@@ -106,15 +111,6 @@ func (s *session) uncommon(cmd resp.Command, rest []byte) {
 // beforeAuth lists what Redis lets a client do before it has proved who it is.
 func beforeAuth(v Verb) bool {
 	return v == VerbAuth || v == VerbHello || v == VerbQuit || v == VerbReset
-}
-
-// trimLine takes the line end off an inline command.
-func trimLine(line []byte) []byte {
-	line = line[:len(line)-1]
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
 }
 
 // special runs a command that is not class shared. rest is what follows it.

@@ -91,7 +91,7 @@ func (p *Proxy) noteHealth(err error) {
 	if err == nil {
 		p.health.notReady.Store(nil)
 		if !p.health.up.Swap(true) {
-			p.log.Info("upstream is up", "upstream", p.cfg.Upstream)
+			p.log.Info("upstream is up", "upstream", p.cfg.Upstream.String())
 			for _, h := range p.allHubs() {
 				h.refill()
 			}
@@ -104,7 +104,7 @@ func (p *Proxy) noteHealth(err error) {
 	}
 	p.health.notReady.Store(&text)
 	if p.health.up.Swap(false) || p.health.runID == "" && p.health.firstFailure.CompareAndSwap(false, true) {
-		p.log.Warn("upstream is down", "upstream", p.cfg.Upstream, "error", err)
+		p.log.Warn("upstream is down", "upstream", p.cfg.Upstream.String(), "error", err)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // heldInput is how many bytes of further commands are read ahead while a command
@@ -159,12 +157,10 @@ func (s *session) held() bool {
 // hungUp looks for the end of a connection that is not read from. It returns true
 // if the client is gone.
 func (s *session) hungUp(fd int) bool {
-	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-	if n, err := unix.Poll(p, 0); err == nil && n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0 {
+	if peerClosed(fd) {
 		s.readErr = io.EOF
-		return true
 	}
-	return false
+	return s.readErr != nil
 }
 
 // dry notes that the client's socket has been read empty. If then nothing is

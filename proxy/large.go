@@ -30,6 +30,7 @@ func (s *session) beginLarge(b []byte) int {
 	default: // a state command of this size makes no sense; the server may say so
 		s.body = nil
 		s.scan.Reset()
+		s.partial = false
 		s.pin(b)
 	}
 	return len(b)
@@ -71,7 +72,7 @@ func (s *session) streamOn(b []byte) int {
 	}
 	s.writeBody(b[:n], done)
 	if done {
-		s.body = nil
+		s.body, s.partial = nil, false
 	}
 	return n
 }

@@ -137,16 +137,16 @@ func (s *session) charge() {
 // when the client is gone, or when it has taken nothing for stall (0: for ever).
 func (s *session) pace(limit int64, stall time.Duration) bool {
 	s.mu.Lock()
+	if s.unsent() > limit && !s.closed {
+		s.charge()
+		if !s.waitProgress(func() bool { return s.unsent() <= limit }, stall) {
+			s.mu.Unlock()
+			s.p.log.Warn("client takes nothing while others wait; closing it", "client", s.remote())
+			s.abort()
+			return false
+		}
+	}
 	defer s.mu.Unlock()
-	if s.unsent() <= limit || s.closed {
-		return !s.closed
-	}
-	s.charge()
-	if !s.waitProgress(func() bool { return s.unsent() <= limit }, stall) {
-		s.p.log.Warn("client takes nothing while others wait; closing it", "client", s.remote())
-		s.abortLocked()
-		return false
-	}
 	return !s.closed
 }
 

@@ -24,6 +24,7 @@ type session struct {
 
 	// Of the reader.
 	scan    resp.CommandScanner
+	partial bool    // scan is within a command
 	in      *buffer // bytes read and not yet executed; nil: none
 	readErr error
 	readEOF bool
@@ -119,12 +120,9 @@ func (s *session) end() {
 	}
 	s.leave()
 	s.abort()
+	_ = s.nc.Close() // nothing can be done about a connection that does not close
+	s.waitIdle()
 	s.dropLane()
-	s.mu.Lock()
-	for s.writing && s.inWrite > 0 && !s.closed {
-		s.cond.Wait()
-	}
-	s.mu.Unlock()
 	if s.in != nil {
 		s.in.release()
 		s.in = nil
@@ -172,20 +170,32 @@ func (s *session) linger() {
 	}
 }
 
-// abort closes the client's connection now. Replies still to come are dropped;
-// their commands keep their places upstream.
+// abort ends the client's connection now. Replies still to come are dropped; their
+// commands keep their places upstream. The descriptor is given up by the reader,
+// which this wakes; abort may be called from within that very reader.
 func (s *session) abort() {
 	s.mu.Lock()
-	s.abortLocked()
-	s.mu.Unlock()
-}
-
-func (s *session) abortLocked() {
-	if s.closed {
-		return
-	}
+	first := !s.closed
 	s.closed = true
 	s.charge()
 	s.cond.Broadcast()
-	go s.nc.Close() // closing may wait for a write; the lock is held here
+	s.mu.Unlock()
+	if first {
+		s.shutdown()
+	}
+}
+
+// shutdown ends both directions without giving up the descriptor.
+func (s *session) shutdown() {
+	h, ok := s.nc.(interface {
+		CloseRead() error
+		CloseWrite() error
+	})
+	if !ok {
+		_ = s.nc.Close()
+		return
+	}
+	// Errors say that it is shut down already.
+	_ = h.CloseRead()
+	_ = h.CloseWrite()
 }

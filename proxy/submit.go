@@ -145,25 +145,25 @@ func (s *session) waitIdle() {
 // nothing for too long.
 func (s *session) room() bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.withinLimits() {
+		defer s.mu.Unlock()
 		return !s.closed
 	}
-	if s.local { // never wait while holding unsent bytes
-		s.local = false
-		s.mu.Unlock()
-		s.flush()
-		s.mu.Lock()
-	}
+	s.mu.Unlock()
+	s.flushLocal() // never wait while holding unsent bytes
+	s.mu.Lock()
 	s.charge()
 	stall := s.p.cfg.ClientStallTimeout
 	if s.unsent() <= s.p.cfg.ClientBufferLimit {
 		stall = 0 // it waits for upstream, not for the client
 	}
 	if !s.waitProgress(s.withinLimits, stall) {
+		s.mu.Unlock()
 		s.p.log.Warn("client over its buffer limit takes nothing; closing it", "client", s.remote())
-		s.abortLocked()
+		s.abort()
+		return false
 	}
+	defer s.mu.Unlock()
 	return !s.closed
 }
 

@@ -70,10 +70,10 @@ func (p *Proxy) shed() {
 // still be told.
 func (s *session) refuseMemory() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	whole := !s.writing && s.out == nil
-	if whole && !s.closed {
+	if !s.writing && s.out == nil && !s.closed {
 		s.append(redcon.AppendError(nil, textMemory))
 	}
-	s.abortLocked()
+	s.mu.Unlock()
+	s.flush()
+	s.abort()
 }
