@@ -84,6 +84,9 @@ type Options struct {
 	Pushed func(frame []byte)
 	// ID is the server's own id of the connection, 0 where it is not known.
 	ID int64
+	// Opaque says that a write which failed tells nothing about how much of it was
+	// sent, as under TLS: every command in it may have been executed.
+	Opaque bool
 }
 
 // Conn is one upstream connection. Its methods may be called by any goroutine.

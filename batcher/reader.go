@@ -56,22 +56,6 @@ func (c *Conn) readReady(fd uintptr) (done bool) {
 	}
 }
 
-func (c *Conn) readPlain() error {
-	buf := readBuffers.Get().(*[readChunk]byte)
-	defer readBuffers.Put(buf)
-	for {
-		n, err := c.nc.Read(buf[:])
-		if n > 0 {
-			if err := c.consume(buf[:n]); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // consume deals out one chunk of replies and then lets every owner flush.
 func (c *Conn) consume(b []byte) error {
 	raw := c.noteChunk()

@@ -30,6 +30,9 @@ func (c *Conn) WriteBody(b []byte, last bool) error {
 		return ErrDead
 	}
 	c.state = flushWriting
+	if last && c.opts.Opaque {
+		c.lost = 0 // from here on its end may have been sent
+	}
 	c.mu.Unlock()
 	_, err := c.nc.Write(b)
 	c.mu.Lock()

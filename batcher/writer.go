@@ -190,7 +190,10 @@ func (c *Conn) wrote(batch []byte) (more bool) {
 
 // writeFailed ends the writing for good: of batch, the socket accepted n bytes.
 func (c *Conn) writeFailed(batch []byte, n int, err error) {
-	lost := incomplete(batch, n)
+	lost := 0
+	if !c.opts.Opaque {
+		lost = incomplete(batch, n)
+	}
 	c.mu.Lock()
 	c.lost = lost
 	c.state = flushIdle
