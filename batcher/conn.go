@@ -117,6 +117,7 @@ type Conn struct {
 	bodyOpen  bool // a streamed command is not complete yet
 	patient   bool // the silence of a blocking command is legal
 	raw       Sink // not nil: bytes pass untouched
+	owner     Sink // is told of the end
 	kind      string
 	epoch     uint64      // counts changes of role
 	shared    atomic.Bool // coalesce, and let giant replies retire it
@@ -202,13 +203,18 @@ func (c *Conn) Submit(sink Sink, seat *Seat, raw []byte, n int) error {
 	}
 	lead, arm := c.undertake()
 	c.mu.Unlock()
+	c.follow(lead, arm)
+	return nil
+}
+
+// follow does what undertake has decided.
+func (c *Conn) follow(lead bool, arm time.Duration) {
 	switch {
 	case lead:
 		c.lead()
 	case arm > 0:
 		c.timer.Arm(arm)
 	}
-	return nil
 }
 
 func (c *Conn) refusal(seat *Seat) error {
@@ -227,6 +233,34 @@ func (c *Conn) noteArrival(member *Member, n int) {
 		c.activity.Sent(member, now, n)
 	}
 	c.policy.Arrived(now, n)
+}
+
+// SubmitLast queues one command behind which nothing may travel, because the server
+// may not answer it for long, and retires the connection in the same step. It
+// returns ErrRetired for a connection that is not a lane's: that is somebody's own.
+func (c *Conn) SubmitLast(sink Sink, raw []byte) error {
+	c.mu.Lock()
+	err := c.refusal(nil)
+	if err == nil && !c.shared.Load() {
+		err = ErrRetired
+	}
+	if err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	c.status = retired
+	c.patient = true
+	if len(c.out) == 0 {
+		c.first = nanotime()
+	}
+	c.out = append(c.out, raw...)
+	c.queued++
+	c.fifo.push(sink, nil, 1)
+	c.cond.Broadcast()
+	lead, arm := c.undertake()
+	c.mu.Unlock()
+	c.follow(lead, arm)
+	return nil
 }
 
 // Join takes a seat on a shared connection. It returns false if that is not, or no
@@ -302,7 +336,7 @@ func (c *Conn) recast(kind string, policy *Policy) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.status = live
+	c.status, c.patient = live, false
 	c.policy = policy
 	c.shared.Store(policy != nil)
 	c.delayed = policy != nil && policy.Delay() > 0

@@ -280,7 +280,7 @@ func (c *Conn) finish() {
 		c.cond.Wait()
 	}
 	c.account()
-	raw, cause, kind := c.raw, c.cause, c.kind
+	owner, cause, kind := c.owner, c.cause, c.kind
 	unknown := c.cur.n + c.written - c.lost
 	left := c.fifo
 	c.fifo, c.out, c.spare, c.queued, c.written, c.inflight = runs{}, nil, nil, 0, 0, 0
@@ -296,8 +296,8 @@ func (c *Conn) finish() {
 	for left.num > 0 {
 		unknown = fail(left.pop(1<<62), unknown)
 	}
-	if raw != nil {
-		raw.Fail(0, ErrUnknown)
+	if owner != nil {
+		owner.Fail(0, ErrUnknown)
 	}
 	c.report(kind, cause)
 	close(c.done)

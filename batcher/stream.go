@@ -61,7 +61,20 @@ func (c *Conn) SetRaw(sink Sink) error {
 	if c.status == dead {
 		return ErrDead
 	}
-	c.raw = sink
+	c.raw, c.owner = sink, sink
+	return nil
+}
+
+// SetOwner names a sink that is told, by Fail with n = 0, when the connection ends,
+// whether or not something of it is in flight; nil: nobody any more. It is for
+// connections on which the server keeps state for one client.
+func (c *Conn) SetOwner(sink Sink) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status == dead {
+		return ErrDead
+	}
+	c.owner = sink
 	return nil
 }
 

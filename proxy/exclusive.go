@@ -21,6 +21,10 @@ type exclusive struct {
 	dirty func(prefix []byte) bool
 	// control: the connection is shared by urgent commands and not the session's.
 	control bool
+	// kept: the connection is the session's own and stays so.
+	kept bool
+	// tx: the command ends a transaction, whose place in the quota becomes free.
+	tx bool
 	// adopt, if set, looks at the beginning of the reply and decides whether the
 	// connection stays with the session for good.
 	adopt func(prefix []byte) bool
@@ -119,8 +123,14 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	left, broken := e.left, err != nil || e.bodyOpen
 	s.mu.Unlock()
 	adopted := !left && !broken && e.adopt != nil && e.adopt(prefix) && e.conn.SetRaw(rawSink{s}) == nil
+	if e.tx {
+		<-s.p.txSlots
+		if !broken {
+			_ = e.conn.SetOwner(nil) // a dead one is seen below
+		}
+	}
 	switch {
-	case e.control, left, adopted:
+	case e.control, e.kept, left, adopted:
 	case broken, e.dirty != nil && e.dirty(prefix):
 		e.conn.Close()
 	default:
@@ -129,6 +139,9 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	s.mu.Lock()
 	if adopted {
 		s.adopted = e.conn
+	}
+	if !broken && !e.control && mayHaveWritten(prefix) {
+		s.wroteOn = e.conn
 	}
 	s.busy, s.active = false, nil
 	wake := s.suspended
@@ -141,6 +154,16 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	if wake {
 		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
 	}
+}
+
+// mayHaveWritten judges by the reply of a private command: what found nothing, or
+// was refused, wrote nothing.
+func mayHaveWritten(prefix []byte) bool {
+	switch {
+	case len(prefix) == 0, prefix[0] == '-', prefix[0] == '_':
+		return false
+	}
+	return len(prefix) < 3 || string(prefix[1:3]) != "-1"
 }
 
 // giveBack returns a clean private connection to the spares.

@@ -17,6 +17,7 @@ const largeCommand = 64 << 10
 // stretch is a number of consecutive commands that go to the lane in one piece.
 type stretch struct {
 	from, to, n int
+	write       bool // one of them may write
 }
 
 // execute runs the complete commands at the start of b, which begins with a
@@ -39,7 +40,7 @@ func (s *session) execute(b []byte) int {
 		_, done, err := s.scan.Scan(b[at:])
 		s.partial = !done
 		if err != nil {
-			s.submit(b[run.from:run.to], run.n)
+			s.submitRun(b, run)
 			s.protocolError(err)
 			return len(b)
 		}
@@ -47,7 +48,7 @@ func (s *session) execute(b []byte) int {
 			if s.scan.Declared() <= largeCommand || s.scan.Inline() {
 				break
 			}
-			s.submit(b[run.from:run.to], run.n)
+			s.submitRun(b, run)
 			return pos + s.beginLarge(b[pos:])
 		}
 		start := pos
@@ -58,32 +59,53 @@ func (s *session) execute(b []byte) int {
 			s.count(route.Class)
 			if route.Class == ClassShared {
 				if run.to != start || run.n == 0 {
-					s.submit(b[run.from:run.to], run.n)
+					s.submitRun(b, run)
 					run = stretch{from: start}
 				}
 				run.to, run.n = pos, run.n+1
+				run.write = run.write || route.Write
 				continue
 			}
-			s.submit(b[run.from:run.to], run.n)
+			s.submitRun(b, run)
 			run = stretch{from: pos, to: pos}
-			s.special(cmd, route, b[pos:])
+			if route.Verb == VerbMulti && s.own == nil {
+				if size, n, ok := s.wholeBlock(b[start:]); ok {
+					run = stretch{from: start, to: start + size, n: n, write: true}
+					s.counts[ClassShared] += n - 1
+					pos = run.to
+					continue
+				}
+			}
+			s.special(cmd, route)
 		} else {
-			s.submit(b[run.from:run.to], run.n)
+			s.submitRun(b, run)
 			run = stretch{from: pos, to: pos}
-			s.uncommon(cmd, b[pos:])
+			s.uncommon(cmd)
 		}
 		if s.ending || s.pinned != nil || s.held() {
 			return pos
 		}
 	}
-	s.submit(b[run.from:run.to], run.n)
+	s.submitRun(b, run)
 	s.countFlush()
 	return pos
 }
 
+// submitRun sends a stretch to the lane and remembers which connection carried a
+// write.
+func (s *session) submitRun(b []byte, run stretch) {
+	if run.n == 0 {
+		return
+	}
+	s.submit(b[run.from:run.to], run.n)
+	if run.write && s.conn != nil {
+		s.wrote = s.conn
+	}
+}
+
 // uncommon handles what is not a canonical command of an authenticated client:
 // nothing at all, an inline line, a command before AUTH.
-func (s *session) uncommon(cmd resp.Command, rest []byte) {
+func (s *session) uncommon(cmd resp.Command) {
 	if s.scan.Inline() && cmd.Len() > 0 {
 		var err error
 		s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], cmd.Arg(0))
@@ -102,9 +124,9 @@ func (s *session) uncommon(cmd resp.Command, rest []byte) {
 	case !s.authed && !beforeAuth(route.Verb):
 		s.answer(redcon.AppendError(nil, textNoAuth))
 	case route.Class == ClassShared:
-		s.submit(cmd.Raw, 1)
+		s.submitRun(cmd.Raw, stretch{to: len(cmd.Raw), n: 1, write: route.Write})
 	default:
-		s.special(cmd, route, rest)
+		s.special(cmd, route)
 	}
 }
 
@@ -113,16 +135,24 @@ func beforeAuth(v Verb) bool {
 	return v == VerbAuth || v == VerbHello || v == VerbQuit || v == VerbReset
 }
 
-// special runs a command that is not class shared. rest is what follows it.
-func (s *session) special(cmd resp.Command, route Route, rest []byte) {
+// special runs a command that is not class shared.
+func (s *session) special(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
+	if s.own != nil {
+		s.ownCommand(cmd, route)
+		return
+	}
 	switch route.Class {
+	case ClassTransaction:
+		s.transactionCommand(cmd, route)
+	case ClassWait:
+		s.waitCommand(cmd, route)
 	case ClassState:
 		s.stateCommand(cmd, route)
 	case ClassBlocking:
-		s.runExclusive(cmd.Raw, exclusive{patient: true, cmd: cmd})
+		s.runExclusive(cmd.Raw, exclusive{patient: true, cmd: cmd, verb: route.Verb})
 	case ClassUrgent:
 		s.urgentCommand(cmd, route)
 	case ClassLocal:

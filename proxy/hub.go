@@ -67,7 +67,7 @@ func (h *hub) dial(ctx context.Context, kind string) (*batcher.Conn, error) {
 // connection while it was in use gets another at once, before it is asked for.
 func (h *hub) lost(c *batcher.Conn) {
 	h.p.conns.Delete(c)
-	h.spares.remove(c)
+	h.spares.take(c)
 	for _, l := range h.lanes {
 		if l.Lost(c) && !h.p.stopping() {
 			h.p.checkNow()

@@ -17,8 +17,8 @@ var past = time.Unix(1, 0)
 
 // intake reads the client until its connection ends or the session does.
 func (s *session) intake() {
+	s.setIdleDeadline()
 	for !s.ending {
-		s.setIdleDeadline()
 		var err error
 		if s.rc != nil {
 			// As in batcher: working inside the callback spares the read that would only
@@ -31,19 +31,30 @@ func (s *session) intake() {
 		case s.ending || s.readEOF || s.readErr != nil:
 			return
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if s.upstreamEnded() {
-				return
-			}
-			if s.idleExpired() {
+			if !s.woken() {
 				s.readErr = err
 				return
 			}
-			s.resume()
 		case err != nil:
 			s.readErr = err
 			return
 		}
 	}
+}
+
+// woken handles a deadline that has passed: mostly somebody has something for the
+// reader. It returns false if it was the client's idle time. The deadline is taken
+// back before the reader looks what there is, so that no wake-up is lost.
+func (s *session) woken() bool {
+	idle := s.idleExpired()
+	s.setIdleDeadline()
+	if s.upstreamEnded() {
+		return true
+	}
+	if !idle {
+		s.resume()
+	}
+	return !idle
 }
 
 // setIdleDeadline arms --client-idle-timeout, or takes back the deadline by which
@@ -150,6 +161,9 @@ func (s *session) held() bool {
 	s.wasBusy = s.busy
 	if s.adopted != nil {
 		s.pinned, s.adopted = s.adopted, nil
+	}
+	if s.wroteOn != nil && !s.busy {
+		s.wrote, s.wroteOn = s.wroteOn, nil
 	}
 	return s.busy
 }

@@ -31,24 +31,34 @@ func (s *session) beginLarge(b []byte) int {
 		s.body = nil
 		s.scan.Reset()
 		s.partial = false
-		s.pin(b)
+		if s.own != nil {
+			s.pinOwn(b)
+		} else {
+			s.pin(b)
+		}
 	}
 	return len(b)
 }
 
 // openBody starts streaming a large command over a private connection.
 func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
-	c := s.borrow()
+	c := s.own
+	if c == nil {
+		c = s.borrow()
+	} else {
+		s.waitIdle()
+	}
 	if c == nil {
 		return
 	}
-	x := exclusive{conn: c, verb: route.Verb, bodyOpen: true}
+	x := exclusive{conn: c, kept: c == s.own, verb: route.Verb, bodyOpen: true}
 	switch route.Class {
 	case ClassBlocking:
 		x.patient, x.cmd = true, own(cmd)
 		c.SetPatient(true)
 	case ClassUnknown:
 		x.dirty = unlessError
+		s.tx.odd = s.tx.odd || s.own != nil
 	}
 	e := s.begin(x)
 	s.body.e = e

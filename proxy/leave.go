@@ -22,9 +22,13 @@ func (s *session) leave() {
 	}
 	if e != nil {
 		e.left = true
+		e.tx = e.kept
 	}
 	s.mu.Unlock()
 	if e != nil {
+		if e.kept { // its end, too, is its leaver's business
+			s.own, s.conn = nil, nil
+		}
 		s.p.wg.Go(func() { s.callBack(e) })
 	}
 }
@@ -45,7 +49,7 @@ func (s *session) callBack(e *exclusive) {
 		return
 	}
 	s.returnEntries(e)
-	if !sure || e.conn.Retired() {
+	if !sure || e.kept || e.conn.Retired() {
 		e.conn.Close() // a late UNBLOCK must not hit whoever would use it next
 		return
 	}

@@ -45,6 +45,7 @@ type Proxy struct {
 	listeners []closer
 
 	dials    chan struct{}
+	txSlots  chan struct{} // one in it for each transaction on a connection of its own
 	draining atomic.Bool
 	closing  chan struct{}
 	closed   sync.Once
@@ -67,7 +68,7 @@ func New(cfg Config) (*Proxy, error) {
 	p := &Proxy{
 		cfg: cfg, log: cfg.Logger, started: time.Now(),
 		hubs: map[upstream.Key]*hub{}, controls: map[int]*batcher.Lane{},
-		dials: make(chan struct{}, maxDials), closing: make(chan struct{}),
+		dials: make(chan struct{}, maxDials), txSlots: make(chan struct{}, cfg.PrivateMax), closing: make(chan struct{}),
 	}
 	host, _ := os.Hostname() // an unnamed host is named so
 	p.dialer = &upstream.Dialer{
@@ -101,6 +102,7 @@ func (c *Config) validate() error {
 	positive("UpstreamTimeout", int64(c.UpstreamTimeout))
 	positive("UpstreamWait", int64(c.UpstreamWait))
 	positive("DialTimeout", int64(c.DialTimeout))
+	positive("PrivateMax", int64(c.PrivateMax))
 	positive("MaxClients", int64(c.MaxClients))
 	positive("ClientBufferLimit", c.ClientBufferLimit)
 	positive("ClientStallTimeout", int64(c.ClientStallTimeout))

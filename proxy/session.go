@@ -32,11 +32,14 @@ type session struct {
 	authed  bool
 	key     upstream.Key
 	hub     *hub
-	conn    *batcher.Conn // the lane's connection, nil: not on a lane
+	conn    *batcher.Conn // where shared commands go: the lane's, or own; nil: none yet
 	line    []byte        // an inline command, re-encoded
 	spans   []resp.Span
-	body    *body // a large command under way, see large.go
-	pinned  *batcher.Conn
+	body    *body         // a large command under way, see large.go
+	pinned  *batcher.Conn // passes bytes untouched, see pin.go
+	own     *batcher.Conn // carries a transaction; s.conn is the same, see transaction.go
+	tx      tx
+	wrote   *batcher.Conn // carried the session's last write, see wait.go
 	counts  [numClasses]int
 	local   bool // answered here since the last flush
 	wasBusy bool // busy has been set since it was last seen cleared
@@ -68,6 +71,7 @@ type session struct {
 	suspended   bool // the reader holds commands that wait for busy to end
 	active      *exclusive
 	adopted     *batcher.Conn // has become the session's for good; the reader takes note
+	wroteOn     *batcher.Conn // carried a write of a private command; the reader takes note
 	gone        bool          // the pinned connection has ended
 
 	// Of whoever writes.
@@ -121,6 +125,7 @@ func (s *session) end() {
 	s.leave()
 	s.abort()
 	_ = s.nc.Close() // nothing can be done about a connection that does not close
+	s.dropOwn()
 	s.waitIdle()
 	s.dropLane()
 	if s.in != nil {

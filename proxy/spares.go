@@ -41,16 +41,17 @@ func (s *spares) push(c *batcher.Conn) {
 	s.mu.Unlock()
 }
 
-// remove forgets a spare that has been lost.
-func (s *spares) remove(c *batcher.Conn) {
+// take takes a particular spare out, and reports whether it was one.
+func (s *spares) take(c *batcher.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.idle {
 		if s.idle[i].conn == c {
 			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // wantMore reports whether one more should be dialled to have n of them, and books

@@ -37,12 +37,16 @@ func (s *session) submit(raw []byte, n int) {
 		if g == nil {
 			continue // poisoned meanwhile
 		}
-		err := s.conn.Submit(g, &s.seat, raw, n)
+		err := s.conn.Submit(g, s.seatOn(), raw, n)
 		if err == nil {
 			return
 		}
 		s.unexpect(g, n)
-		s.waitIdle() // a connection that takes nothing still answers or fails what it has
+		s.waitIdle()      // a connection that takes nothing still answers or fails what it has
+		if s.own != nil { // with it went what the server kept for this client
+			s.failHere(n)
+			return
+		}
 		s.dropLane()
 	}
 }
@@ -122,7 +126,7 @@ func (s *session) sit(c *batcher.Conn) bool {
 
 // dropLane takes the session off its lane. Nothing of it may be in flight there.
 func (s *session) dropLane() {
-	if s.conn != nil {
+	if s.conn != nil && s.own == nil {
 		s.conn.Leave(&s.seat)
 		s.conn = nil
 	}

@@ -1,0 +1,211 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+)
+
+// A transaction that arrives whole rides the lane: its bytes are contiguous there,
+// so nobody's command can fall between MULTI and EXEC. One that is spoken step by
+// step, and every WATCH, needs a connection of its own until it ends.
+
+// tx is what a session's own connection has been told. Zero: nothing.
+type tx struct {
+	multi, watch bool
+	// odd: something has been sent on the connection that may have changed it for
+	// good; it stays the session's.
+	odd bool
+}
+
+var lookahead = sync.Pool{New: func() any { return resp.NewCommandScanner(resp.DefaultLimits()) }}
+
+// wholeBlock looks whether b, which begins with MULTI, holds the transaction up to
+// its EXEC, and whether every command in it could be shared on its own: only then
+// does it leave the connection as it was, whatever ACLs say of MULTI itself.
+func (s *session) wholeBlock(b []byte) (size, commands int, ok bool) {
+	look := lookahead.Get().(*resp.CommandScanner)
+	defer lookahead.Put(look)
+	look.Reset()
+	table := s.p.table.Load()
+	for size < len(b) && size <= largeCommand {
+		n, done, err := look.Scan(b[size:])
+		if err != nil || !done || look.Inline() {
+			return 0, 0, false
+		}
+		cmd := resp.Command{Raw: b[size : size+n], Args: look.Args()}
+		size += n
+		if cmd.Len() == 0 {
+			return 0, 0, false // Redis executes nothing here, and answers nothing
+		}
+		commands++
+		route := table.Classify(cmd)
+		switch {
+		case commands == 1: // MULTI
+		case route.Verb == VerbExec:
+			return size, commands, cmd.Len() == 1 && size <= largeCommand
+		case route.Class != ClassShared:
+			return 0, 0, false
+		}
+	}
+	return 0, 0, false
+}
+
+// transactionCommand runs MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+func (s *session) transactionCommand(cmd resp.Command, route Route) {
+	begins := route.Verb == VerbMulti || route.Verb == VerbWatch
+	if s.own == nil && !begins {
+		s.submit(cmd.Raw, 1) // there is nothing to end: the server says so
+		return
+	}
+	if s.own == nil && !s.ownConn() {
+		return
+	}
+	switch {
+	case begins:
+		s.tx.multi = s.tx.multi || route.Verb == VerbMulti
+		s.tx.watch = s.tx.watch || route.Verb == VerbWatch
+	case s.tx.odd:
+		s.tx = tx{odd: true, watch: s.tx.watch && route.Verb != VerbExec}
+	case s.tx.multi && route.Verb == VerbUnwatch: // queued like any other
+	case !s.tx.multi && route.Verb == VerbDiscard: // an error; nothing ends
+	default:
+		s.endTransaction(cmd, route)
+		return
+	}
+	s.submit(cmd.Raw, 1)
+}
+
+// ownConn gives the session a connection of its own, out of the quota of
+// transactions. It answers the command as not sent, and returns false, if there is
+// none to be had.
+func (s *session) ownConn() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	defer cancel()
+	s.flushLocal()
+	select {
+	case s.p.txSlots <- struct{}{}:
+	case <-ctx.Done():
+		s.failHere(1)
+		return false
+	}
+	c := s.borrow()
+	if c == nil || c.SetOwner(rawSink{s}) != nil {
+		<-s.p.txSlots
+		if c != nil {
+			s.failHere(1)
+		}
+		return false
+	}
+	s.dropLane()
+	s.own, s.conn, s.tx = c, c, tx{}
+	return true
+}
+
+// endTransaction sends the command that ends it. The connection goes back to the
+// spares if the reply proves it clean.
+func (s *session) endTransaction(cmd resp.Command, route Route) {
+	s.waitIdle()
+	own := s.own
+	s.own, s.conn, s.tx = nil, nil, tx{}
+	if s.refuse() {
+		own.Close()
+		<-s.p.txSlots
+		return
+	}
+	s.runExclusive(cmd.Raw, exclusive{conn: own, tx: true, dirty: func(prefix []byte) bool {
+		return !provesClean(route.Verb, prefix)
+	}})
+}
+
+// provesClean reports whether the reply to the end of a transaction leaves no doubt
+// that it has ended.
+func provesClean(v Verb, prefix []byte) bool {
+	switch v {
+	case VerbExec:
+		return bytes.HasPrefix(prefix, []byte("*")) || bytes.HasPrefix(prefix, []byte("_")) ||
+			bytes.HasPrefix(prefix, []byte("-EXECABORT"))
+	default:
+		return bytes.HasPrefix(prefix, []byte("+OK\r\n"))
+	}
+}
+
+// ownCommand runs a command, other than a shared one, of a session that has a
+// connection of its own.
+func (s *session) ownCommand(cmd resp.Command, route Route) {
+	switch route.Class {
+	case ClassTransaction:
+		s.transactionCommand(cmd, route)
+		return
+	case ClassSubscriber, ClassForGood:
+		s.pinOwn(cmd.Raw)
+		return
+	}
+	switch {
+	case route.Verb == VerbReset && cmd.Len() == 1:
+		s.waitIdle()
+		s.dropOwn()
+		s.reset(cmd)
+	case route.Verb == VerbQuit:
+		s.stateCommand(cmd, route)
+	case s.tx.multi:
+		s.tx.odd = s.tx.odd || (route.Class != ClassBlocking && route.Class != ClassWait)
+		s.own.SetPatient(true) // should MULTI have been denied, it does block
+		s.submit(cmd.Raw, 1)
+	case route.Class == ClassBlocking || route.Class == ClassWait:
+		s.waitIdle()
+		s.runExclusive(cmd.Raw, exclusive{conn: s.own, kept: true, patient: true, cmd: cmd, verb: route.Verb})
+	case route.Class == ClassUrgent:
+		s.urgentCommand(cmd, route)
+	case route.Class == ClassLocal:
+		s.localCommand(cmd, route)
+	case isClientState(route.Verb):
+		s.clientCommand(cmd, route)
+	default: // SELECT, HELLO, AUTH and what is not known: the connection keeps it
+		s.tx.odd = true
+		s.submit(cmd.Raw, 1)
+	}
+}
+
+// isClientState lists what is answered from the session itself.
+func isClientState(v Verb) bool {
+	return v == VerbClientID || v == VerbClientGetName || v == VerbClientSetName || v == VerbClientSetInfo
+}
+
+// pinOwn turns the session's own connection into one on which bytes pass untouched.
+func (s *session) pinOwn(b []byte) {
+	s.waitIdle()
+	own := s.own
+	if own.SetRaw(rawSink{s}) != nil {
+		s.failHere(1)
+		return
+	}
+	<-s.p.txSlots
+	s.own, s.conn = nil, nil
+	s.pinned = own
+	s.passOn(b)
+}
+
+// dropOwn gives up the session's own connection. It is closed: the server forgets
+// what it was told.
+func (s *session) dropOwn() {
+	if s.own == nil {
+		return
+	}
+	_ = s.own.SetOwner(nil) // dead already: nobody needs to be told
+	s.own.Close()
+	<-s.p.txSlots
+	s.own, s.conn, s.tx = nil, nil, tx{}
+}
+
+// seatOn is the seat with which the session submits to its present connection: none
+// on one of its own.
+func (s *session) seatOn() *batcher.Seat {
+	if s.own != nil {
+		return nil
+	}
+	return &s.seat
+}
