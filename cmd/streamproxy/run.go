@@ -32,6 +32,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"", "[flags]", "run the proxy", serve},
+		{"demo", "[--duration 15s] [--upstream URL]", "show direct and proxied clients side by side, with an embedded server or URL's", showDemo},
 		{"check", "[--dial] [flags]", "validate the configuration and print it; --dial also greets the server", check},
 		{"healthcheck", "[--url URL]", "ask a running proxy whether it lives; exit code 0 or 1", healthcheck},
 		{"version", "", "print the version", printVersion},
@@ -67,7 +68,7 @@ func usage(w io.Writer) {
 	fmt.Fprint(w, "streamproxy shares few Redis connections among many clients.\n\nUsage:\n")
 	for _, c := range commands() {
 		line := strings.Join(strings.Fields("streamproxy "+c.name+" "+c.args), " ")
-		fmt.Fprintf(w, "  %-36s %s\n", line, c.summary)
+		fmt.Fprintf(w, "  %-50s %s\n", line, c.summary)
 	}
 	fmt.Fprint(w, "\nA flag wins over its environment variable, a variable over the default.\n")
 	config.WriteHelp(w, machine())

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"streamproxy/internal/config"
+	"streamproxy/internal/demo"
+	"streamproxy/internal/telemetry"
+)
+
+// showDemo is the command that shows what the proxy does. The proxy shown has default
+// flags whatever the environment says, because a variable meant for a real proxy must
+// not send the demo's load to a real server; only --upstream does. Its threads are the
+// process's, which is server, link and clients as well.
+func showDemo(ctx context.Context, args []string, p process) error {
+	o := demo.DefaultOptions()
+	set := flag.NewFlagSet("demo", flag.ContinueOnError)
+	url := set.String("upstream", "", "")
+	set.DurationVar(&o.Duration, "duration", o.Duration, "")
+	if err := parseOwn(set, args); err != nil {
+		return err
+	}
+	var given []string
+	if o.External = *url != ""; o.External {
+		given = []string{"--upstream=" + *url}
+	}
+	c, err := config.Load(given, nil, machine(), nil)
+	if err != nil {
+		return err
+	}
+	if o.Duration < demo.MinDuration || o.Duration > demo.MaxDuration {
+		return config.Faults{{Name: "--duration", Value: o.Duration.String(), Problem: "is out of bounds",
+			Bound: fmt.Sprintf("%v to %v", demo.MinDuration, demo.MaxDuration)}}
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintln(p.stderr, "warning:", w)
+	}
+	c.LogLevel = "warn" // the table is what there is to see
+	metrics := telemetry.New(build(), labels())
+	if o.Proxy, err = proxyConfig(c.Config, metrics, newLogger(p.stderr, c.Config, metrics)); err != nil {
+		return err
+	}
+	o.Out, o.Terminal = p.stdout, isTerminal(p.stdout)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return demo.Run(ctx, o)
+}
