@@ -136,6 +136,8 @@ type Conn struct {
 	cur     run
 	answers int // replies completed since the lock was last held
 	scan    resp.ReplyScanner
+	within  bool // the last byte that came was not the last of a frame
+	owing   bool // something was unanswered at the end of the last chunk
 	touched []Sink
 	readErr error
 	inPush  bool

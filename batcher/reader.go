@@ -50,7 +50,10 @@ func (c *Conn) readReady(fd uintptr) (done bool) {
 		if c.readErr = c.consume(buf[:n]); c.readErr != nil {
 			return true
 		}
-		if n < len(buf) {
+		// The end of the stream may stand right behind the last byte, in the same event
+		// of the poller. Where somebody waits for more that has to be seen now; else the
+		// watchdog sees it.
+		if n < len(buf) && !c.owing {
 			return false
 		}
 	}
@@ -60,6 +63,7 @@ func (c *Conn) readReady(fd uintptr) (done bool) {
 func (c *Conn) consume(b []byte) error {
 	raw := c.noteChunk()
 	if raw != nil {
+		c.owing = true
 		return c.pass(raw, b)
 	}
 	err := c.dispatch(b)
@@ -111,7 +115,7 @@ func (c *Conn) noteChunk() (raw Sink) {
 // dispatch frames b and hands each stretch of replies to its owner.
 func (c *Conn) dispatch(b []byte) error {
 	for len(b) > 0 {
-		if c.scan.Size() == 0 && b[0] == '>' {
+		if !c.within && b[0] == '>' {
 			c.inPush = true
 		}
 		if c.inPush {
@@ -119,6 +123,7 @@ func (c *Conn) dispatch(b []byte) error {
 			if err != nil {
 				return errProtocol
 			}
+			c.within = !done
 			c.push(b[:n], done)
 			b = b[n:]
 			continue
@@ -157,7 +162,7 @@ func (c *Conn) push(part []byte, done bool) {
 func (c *Conn) deliver(b []byte) (n int, err error) {
 	done, open := 0, 0
 	for n < len(b) && done < c.cur.n {
-		if c.scan.Size() == 0 && b[n] == '>' {
+		if !c.within && b[n] == '>' {
 			break
 		}
 		m, complete, err := c.scan.Scan(b[n:])
@@ -165,6 +170,7 @@ func (c *Conn) deliver(b []byte) (n int, err error) {
 			return 0, errProtocol
 		}
 		n += m
+		c.within = !complete
 		if !complete {
 			open = int(c.scan.Size())
 			break
@@ -217,7 +223,8 @@ func (c *Conn) account() {
 func (c *Conn) settle() {
 	c.mu.Lock()
 	c.account()
-	if c.inflight == 0 && c.status != dead {
+	c.owing = c.inflight > 0
+	if !c.owing && c.status != dead {
 		c.busySince.Store(0)
 	}
 	empty := c.status == retired && c.emptyLocked()
@@ -230,7 +237,7 @@ func (c *Conn) settle() {
 // paceGiant looks at a reply that is still incomplete at the end of a chunk. A
 // giant one retires a shared connection, and its client is no longer outrun.
 func (c *Conn) paceGiant() error {
-	if c.cur.n == 0 || max(c.scan.Size(), c.scan.Announced()) < giantReply {
+	if c.inPush || !c.within || max(c.scan.Size(), c.scan.Announced()) < giantReply {
 		return nil
 	}
 	others := false
