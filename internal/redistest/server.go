@@ -28,6 +28,7 @@ type Option func(*settings)
 type settings struct {
 	args     []string
 	password string
+	secure   []string // arguments of TLS, without the port
 }
 
 // WithArgs appends command line arguments, such as "--maxclients", "2". They
@@ -49,6 +50,7 @@ type Server struct {
 	t        testing.TB
 	dir      string
 	port     int
+	tlsPort  int // 0: no TLS
 	settings settings
 
 	mu   sync.Mutex
@@ -77,12 +79,14 @@ func Start(t testing.TB, opts ...Option) *Server {
 		s.Kill()
 		_ = os.RemoveAll(dir)
 	})
+	s.pickTLSPort()
 	// A port that was free may be taken by another test before the server has it.
 	for range startAttempts {
 		if s.start() {
 			return s
 		}
 		s.port = FreePort(t)
+		s.pickTLSPort()
 	}
 	t.Fatalf("no free port for redis:\n%s", s.log)
 	return nil
@@ -124,7 +128,7 @@ func (s *Server) start() bool {
 	args := slices.Concat([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--unixsocket", s.Socket(),
 		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
-	}, s.settings.args)
+	}, s.tlsArgs(), s.settings.args)
 	s.mu.Lock()
 	s.log = new(bytes.Buffer)
 	s.cmd = exec.Command(Binary(s.t), args...)
