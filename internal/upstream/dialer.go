@@ -95,7 +95,8 @@ func (d *Dialer) Dial(ctx context.Context, k Key, kind string) (net.Conn, Greeti
 	return conn, g, nil
 }
 
-// open dials the socket and sets its options.
+// open dials the socket, sets its options and, where the target asks for it, makes
+// it a *tls.Conn.
 func (d *Dialer) open(ctx context.Context) (net.Conn, error) {
 	dial := d.DialContext
 	if dial == nil {
@@ -110,6 +111,9 @@ func (d *Dialer) open(ctx context.Context) (net.Conn, error) {
 			_ = conn.Close()
 			return nil, fmt.Errorf("dial upstream: %w", err)
 		}
+	}
+	if d.Target.TLS != nil {
+		return d.encrypt(ctx, conn)
 	}
 	return conn, nil
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"streamproxy/internal/certs"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 )
 
 // ErrNotYetSupported marks a URL that is understood but cannot be served by
-// this version: TLS, Sentinel and Cluster.
+// this version: Sentinel and Cluster.
 var ErrNotYetSupported = errors.New("not yet supported")
 
 // errUserinfo stands in for any message that could quote a piece of a password.
@@ -36,24 +38,29 @@ type Target struct {
 	Password func() (string, error)
 	// DB is the database clients start in, 0 to 2147483647.
 	DB int
+	// TLS, when not nil, encrypts: it is asked at each handshake, so that a renewed
+	// certificate takes effect with the next connection.
+	TLS *certs.Source
 }
 
-// Parse reads redis://[user[:password]@]host[:port][/db] or
-// unix://[user[:password]@]/path[?db=n]. User and password are percent-decoded,
+// Parse reads redis://[user[:password]@]host[:port][/db], the same with rediss:// for
+// TLS, or unix://[user[:password]@]/path[?db=n]. With rediss the server must show a
+// certificate for its host that the system's authorities vouch for; set Target.TLS
+// for anything else. User and password are percent-decoded,
 // an IPv6 host stands in brackets, the port defaults to 6379. Schemes of a later
 // version give an error that wraps ErrNotYetSupported. No error quotes a
 // password, however malformed the URL.
 func Parse(raw string) (Target, error) {
 	scheme, _, ok := strings.Cut(raw, "://")
 	if !ok {
-		return Target{}, errors.New("upstream URL: no scheme, want redis://host:port or unix:///path")
+		return Target{}, errors.New("upstream URL: no scheme, want redis://host:port, rediss://host:port or unix:///path")
 	}
 	switch strings.ToLower(scheme) {
-	case "redis", "unix":
-	case "rediss", "redis-sentinel", "redis-cluster":
+	case "redis", "rediss", "unix":
+	case "redis-sentinel", "redis-cluster":
 		return Target{}, fmt.Errorf("upstream URL: scheme %q: %w", scheme, ErrNotYetSupported)
 	default:
-		return Target{}, fmt.Errorf("upstream URL: scheme %q, want redis or unix", scheme)
+		return Target{}, fmt.Errorf("upstream URL: scheme %q, want redis, rediss or unix", scheme)
 	}
 	u, err := parseURL(raw)
 	if err != nil {
@@ -68,6 +75,9 @@ func Parse(raw string) (Target, error) {
 	if err != nil {
 		return Target{}, fmt.Errorf("upstream URL: %w", err)
 	}
+	if u.Scheme == "rediss" {
+		t.TLS = certs.ForClient(certs.Client{})
+	}
 	t.setUserinfo(u.User)
 	return t, nil
 }
@@ -78,7 +88,7 @@ func Parse(raw string) (Target, error) {
 func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err == nil {
-		if n := strings.Count(raw, "@"); u.Scheme == "redis" && (n > 1 || n == 1 && u.User == nil) {
+		if n := strings.Count(raw, "@"); u.Scheme != "unix" && (n > 1 || n == 1 && u.User == nil) {
 			return nil, errUserinfo
 		}
 		if u.Fragment != "" {
@@ -180,6 +190,9 @@ func (t Target) String() string {
 		return u.String()
 	}
 	u.Scheme, u.Host = "redis", t.Addr
+	if t.TLS != nil {
+		u.Scheme = "rediss"
+	}
 	if t.DB != 0 {
 		u.Path = "/" + db
 	}

@@ -25,6 +25,8 @@ func TestParse(t *testing.T) {
 		{"redis://u@h:1", "tcp", "h:1", "u", none, 0, ""},
 		{"redis://u:@h:1", "tcp", "h:1", "u", "", 0, "redis://u@h:1"},
 		{"redis://a%40b:p%2F%3A%40%25@h:1", "tcp", "h:1", "a@b", "p/:@%", 0, "redis://a%40b@h:1"},
+		{"rediss://h", "tcp", "h:6379", "", none, 0, "rediss://h:6379"},
+		{"REDISS://u:p@[::1]:6380/2", "tcp", "[::1]:6380", "u", "p", 2, "rediss://u@[::1]:6380/2"},
 		{"unix:///run/r.sock", "unix", "/run/r.sock", "", none, 0, ""},
 		{"unix:///run/r.sock?db=3", "unix", "/run/r.sock", "", none, 3, ""},
 		{"unix://u:p@/run/r.sock?db=3", "unix", "/run/r.sock", "u", "p", 3, "unix://u@/run/r.sock?db=3"},
@@ -44,6 +46,9 @@ func TestParse(t *testing.T) {
 			}
 			if got.Network != tt.network || got.Addr != tt.addr || got.User != tt.user || password != tt.password || got.DB != tt.db {
 				t.Errorf("got %s %s user %q password %q db %d", got.Network, got.Addr, got.User, password, got.DB)
+			}
+			if secure := strings.HasPrefix(strings.ToLower(tt.raw), "rediss:"); secure != (got.TLS != nil) {
+				t.Errorf("encrypted: %v, want %v", got.TLS != nil, secure)
 			}
 			want := tt.text
 			if want == "" {
@@ -72,6 +77,8 @@ func TestParseRefuses(t *testing.T) {
 		{"redis://h/0/1", `"0/1"`},
 		{"redis://h?db=1", "query"},
 		{"redis://h#1", "fragment"},
+		{"rediss://", "no host"},
+		{"rediss://h/x", `"x"`},
 		{"redis://[::1", "]"},
 		{"unix://run/r.sock", "third slash"},
 		{"unix:///", "no socket path"},
@@ -93,7 +100,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestParseNotYet(t *testing.T) {
-	for _, raw := range []string{"rediss://h", "redis-sentinel://a,b/master", "redis-cluster://h:1"} {
+	for _, raw := range []string{"redis-sentinel://a,b/master", "redis-cluster://h:1"} {
 		_, err := Parse(raw)
 		if !errors.Is(err, ErrNotYetSupported) || !strings.Contains(err.Error(), "not yet supported") {
 			t.Errorf("%s: %v", raw, err)
@@ -105,7 +112,7 @@ func TestParseNotYet(t *testing.T) {
 // the port; no message may show it.
 func TestParseErrorsKeepSecrets(t *testing.T) {
 	for _, secret := range []string{"qq/xx", "qq#xx", "qq?xx", "1/qqxx", "1?qqxx", "1#qqxx", "%zzqqxx", "qq@xx/qq", "qq xx", "[qqxx"} {
-		for _, raw := range []string{"redis://u:" + secret + "@h:1", "redis://:" + secret + "@h:99999", "redis://:" + secret + "@h:x", "redis://:" + secret + "@h/x", "unix://:" + secret + "@/run/sock?db=x"} {
+		for _, raw := range []string{"redis://u:" + secret + "@h:1", "redis://:" + secret + "@h:99999", "redis://:" + secret + "@h:x", "redis://:" + secret + "@h/x", "rediss://u:" + secret + "@h:x", "unix://:" + secret + "@/run/sock?db=x"} {
 			_, err := Parse(raw)
 			if err == nil {
 				continue
