@@ -168,6 +168,7 @@ func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options
 		return nil, err
 	}
 	opts.ID = greeting.ID
+	opts.Opaque = p.cfg.Upstream.TLS != nil
 	opts.Events = &p.cfg.BatchEvents
 	opts.RoundTrip = time.Since(start) / 2 // a connect and a greeting
 	p.handshake.Store(int64(opts.RoundTrip))
@@ -186,7 +187,7 @@ func (p *Proxy) failed(err error) {
 		return
 	}
 	var he *upstream.HandshakeError
-	if errors.As(err, &he) {
+	if errors.As(err, &he) || errors.Is(err, upstream.ErrTLS) {
 		f("handshake")
 		return
 	}
