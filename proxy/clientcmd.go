@@ -80,7 +80,7 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 			raw = replaceArg(cmd, 2, strconv.FormatInt(real, 10))
 		}
 	}
-	c, err := s.p.controlConn(s.key.Proto)
+	c, err := s.p.controlConn(s.key)
 	if err != nil {
 		s.p.noteDown(err)
 		s.failHere(1)
@@ -106,6 +106,38 @@ func (s *session) killHere(cmd resp.Command) bool {
 	victim.abort()
 	s.answer(redcon.AppendInt(nil, 1))
 	return true
+}
+
+// clientList asks for the server's list of connections. A filter by ids of this
+// proxy means the connections on which those sessions have the server's attention.
+func (s *session) clientList(cmd resp.Command) {
+	if cmd.Len() < 4 || !fold(cmd.Arg(2), "id") {
+		s.submit(cmd.Raw, 1)
+		return
+	}
+	args := []string{"CLIENT", "LIST", "ID"}
+	for i := 3; i < cmd.Len(); i++ {
+		id, here := virtualID(cmd.Arg(i))
+		if !here {
+			args = append(args, string(cmd.Arg(i)))
+		} else if real := s.p.serverID(id); real != 0 {
+			args = append(args, strconv.FormatInt(real, 10))
+		}
+	}
+	if len(args) == 3 {
+		s.answer(redcon.AppendBulkString(nil, ""))
+		return
+	}
+	s.submit(resp.AppendCommand(nil, args...), 1)
+}
+
+// serverID is the server's id of the connection that a session has to itself, 0 if
+// it has none.
+func (p *Proxy) serverID(id int64) int64 {
+	if s := p.sessions.find(id); s != nil {
+		return s.private.Load()
+	}
+	return 0
 }
 
 // virtualID reads an id and reports whether it is one of this proxy's.

@@ -122,7 +122,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	e.settled = true
 	left, broken := e.left, err != nil || e.bodyOpen
 	s.mu.Unlock()
-	adopted := !left && !broken && e.adopt != nil && e.adopt(prefix) && e.conn.SetRaw(rawSink{s}) == nil
+	adopted := !left && !broken && e.adopt != nil && e.adopt(prefix) && e.conn.SetRaw(&pipe{s: s}) == nil
 	if e.tx {
 		<-s.p.txSlots
 		if !broken {

@@ -159,6 +159,12 @@ func (s *session) special(cmd resp.Command, route Route) {
 		s.localCommand(cmd, route)
 	case ClassUnknown:
 		s.runUnknown(cmd)
+	case ClassForGood:
+		if route.Verb == VerbClientTracking {
+			s.tracking(cmd)
+			return
+		}
+		s.pin(cmd.Raw)
 	default:
 		s.pin(cmd.Raw)
 	}

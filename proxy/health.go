@@ -95,6 +95,7 @@ func (p *Proxy) noteHealth(err error) {
 			for _, h := range p.allHubs() {
 				h.refill()
 			}
+			p.controlLane(p.defaultKey()).Want() // before it is urgent
 		}
 		return
 	}

@@ -156,16 +156,24 @@ func (s *session) held() bool {
 		return false
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.suspended = s.busy
 	s.wasBusy = s.busy
-	if s.adopted != nil {
-		s.pinned, s.adopted = s.adopted, nil
+	adopted, reset, busy := s.adopted, s.wasReset, s.busy
+	s.adopted, s.wasReset = nil, false
+	if reset {
+		s.resetting = false
 	}
-	if s.wroteOn != nil && !s.busy {
+	if s.wroteOn != nil && !busy {
 		s.wrote, s.wroteOn = s.wroteOn, nil
 	}
-	return s.busy
+	s.mu.Unlock()
+	if adopted != nil {
+		s.pinTo(adopted, nil)
+	}
+	if reset && s.pinned != nil {
+		s.afterReset()
+	}
+	return busy
 }
 
 // hungUp looks for the end of a connection that is not read from. It returns true

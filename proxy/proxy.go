@@ -27,10 +27,11 @@ type Proxy struct {
 	dialer  *upstream.Dialer
 	control *upstream.Control
 
-	sessions registry
-	conns    sync.Map // *batcher.Conn: struct{}, every upstream connection
-	table    atomic.Pointer[Table]
-	warm     atomic.Pointer[hub] // whose spares are kept ready
+	sessions   registry
+	identities *identities
+	conns      sync.Map // *batcher.Conn: struct{}, every upstream connection
+	table      atomic.Pointer[Table]
+	warm       atomic.Pointer[hub] // whose spares are kept ready
 
 	maxBulk      atomic.Int64
 	knowsSetInfo atomic.Bool
@@ -41,7 +42,7 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	hubs      map[upstream.Key]*hub
-	controls  map[int]*batcher.Lane // by protocol version
+	controls  map[upstream.Key]*batcher.Lane // by user and protocol version
 	listeners []closer
 
 	dials    chan struct{}
@@ -67,7 +68,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{
 		cfg: cfg, log: cfg.Logger, started: time.Now(),
-		hubs: map[upstream.Key]*hub{}, controls: map[int]*batcher.Lane{},
+		hubs: map[upstream.Key]*hub{}, controls: map[upstream.Key]*batcher.Lane{}, identities: newIdentities(),
 		dials: make(chan struct{}, maxDials), txSlots: make(chan struct{}, cfg.PrivateMax), closing: make(chan struct{}),
 	}
 	host, _ := os.Hostname() // an unnamed host is named so
@@ -75,6 +76,7 @@ func New(cfg Config) (*Proxy, error) {
 		Target:      cfg.Upstream,
 		Timeout:     cfg.DialTimeout,
 		UserTimeout: cfg.UpstreamTimeout,
+		PasswordOf:  p.identities.passwordOf,
 		Name:        func(kind string) string { return upstream.ConnName(host, kind) },
 	}
 	if p.control, err = upstream.NewControl(p.dialer); err != nil {
@@ -197,21 +199,27 @@ func (p *Proxy) failed(err error) {
 // handshakeTime is an estimate of the round trip for a connection that is reused.
 func (p *Proxy) handshakeTime() time.Duration { return time.Duration(p.handshake.Load()) }
 
-// controlConn returns the connection for urgent commands of a protocol version.
-func (p *Proxy) controlConn(proto int) (*batcher.Conn, error) {
+// controlLane is the connection for urgent commands of a user and protocol version.
+func (p *Proxy) controlLane(key upstream.Key) *batcher.Lane {
+	key.DB = 0 // no urgent command has keys
 	p.mu.Lock()
-	l := p.controls[proto]
+	defer p.mu.Unlock()
+	l := p.controls[key]
 	if l == nil {
-		l = p.newControl(proto)
-		p.controls[proto] = l
+		l = p.newControl(key)
+		p.controls[key] = l
 	}
-	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.UpstreamWait)
-	defer cancel()
-	return l.Await(ctx)
+	return l
 }
 
-func (p *Proxy) newControl(proto int) *batcher.Lane {
+// controlConn waits for the connection of controlLane.
+func (p *Proxy) controlConn(key upstream.Key) (*batcher.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.UpstreamWait)
+	defer cancel()
+	return p.controlLane(key).Await(ctx)
+}
+
+func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 	var l *batcher.Lane
 	opts := batcher.Options{Kind: "control", Timeout: p.cfg.UpstreamTimeout, Closed: func(c *batcher.Conn) {
 		p.conns.Delete(c)
@@ -219,7 +227,7 @@ func (p *Proxy) newControl(proto int) *batcher.Lane {
 	}}
 	l = batcher.NewLane(batcher.LaneOptions{
 		Dial: func(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
-			return p.dial(ctx, upstream.Key{Proto: proto}, opts)
+			return p.dial(ctx, key, opts)
 		},
 		Pause:  upstream.DefaultBackoff().Delay,
 		Events: &p.cfg.BatchEvents,

@@ -39,15 +39,20 @@ type session struct {
 	pinned  *batcher.Conn // passes bytes untouched, see pin.go
 	own     *batcher.Conn // carries a transaction; s.conn is the same, see transaction.go
 	tx      tx
-	wrote   *batcher.Conn // carried the session's last write, see wait.go
-	counts  [numClasses]int
-	local   bool // answered here since the last flush
-	wasBusy bool // busy has been set since it was last seen cleared
+	// Of a pinned session: what it sends is not framed (any more), and how much of the
+	// command under way has been passed on.
+	unframed bool
+	pinSize  int
+	wrote    *batcher.Conn // carried the session's last write, see wait.go
+	counts   [numClasses]int
+	local    bool // answered here since the last flush
+	wasBusy  bool // busy has been set since it was last seen cleared
 
 	// Set by the reader, read by PROXY CLIENTS.
 	name    atomic.Pointer[string]
 	lastCmd atomic.Int64 // unix nanoseconds
 	db      atomic.Int64
+	private atomic.Int64 // the server's id of the connection it has to itself
 
 	seat batcher.Seat // the session's place on its lane
 	lane segment      // the segment that the common case reuses
@@ -72,6 +77,8 @@ type session struct {
 	active      *exclusive
 	adopted     *batcher.Conn // has become the session's for good; the reader takes note
 	wroteOn     *batcher.Conn // carried a write of a private command; the reader takes note
+	resetting   bool          // a pinned session has sent RESET
+	wasReset    bool          // and it has been answered
 	gone        bool          // the pinned connection has ended
 
 	// Of whoever writes.
@@ -132,6 +139,7 @@ func (s *session) end() {
 		s.in.release()
 		s.in = nil
 	}
+	s.p.identities.exit(s.key.User)
 	s.p.forget(s)
 }
 

@@ -33,8 +33,10 @@ func (s *session) stateCommand(cmd resp.Command, route Route) {
 		s.waitIdle()
 		s.answer(replyOK)
 		s.ending = true
-	case VerbClientInfo, VerbClientList:
-		s.submit(cmd.Raw, 1)
+	case VerbClientInfo:
+		s.ask(cmd.Raw, s.clientLine)
+	case VerbClientList:
+		s.clientList(cmd)
 	default:
 		s.clientCommand(cmd, route)
 	}
@@ -96,16 +98,8 @@ func (s *session) hello(cmd resp.Command) {
 		s.runOnce(cmd)
 		return
 	}
-	if h.auth {
-		switch s.knows(h.user, h.password) {
-		case wrong:
-			s.answer(redcon.AppendError(nil, textWrongPass))
-			return
-		case unproven:
-			s.becomeOther(cmd)
-			return
-		}
-		s.setAuthed()
+	if h.auth && !s.authenticate(h.user, h.password, authRequest(h.user, h.password)) {
+		return
 	}
 	if !s.authed {
 		s.answer(redcon.AppendError(nil, textNoAuthHi))
@@ -125,18 +119,13 @@ func (s *session) hello(cmd resp.Command) {
 }
 
 // greet asks the server for the reply to HELLO and puts the session's own id in it.
+// On a lane of that protocol version the question changes nothing.
 func (s *session) greet(proto int) {
 	request := resp.AppendCommand(nil, "HELLO")
 	if proto != 0 {
 		request = resp.AppendCommand(nil, "HELLO", strconv.Itoa(proto))
 	}
-	c := s.borrow()
-	if c == nil {
-		return
-	}
-	s.runExclusive(request, exclusive{conn: c, rewrite: func(reply []byte) []byte {
-		return replaceID(reply, s.id)
-	}})
+	s.ask(request, func(reply []byte) []byte { return replaceID(reply, s.id) })
 }
 
 // helloArgs is a HELLO that is understood.
@@ -245,16 +234,23 @@ func (s *session) auth(cmd resp.Command) {
 		s.runOnce(cmd)
 		return
 	}
+	if s.authenticate(user, password, cmd.Raw) {
+		s.answer(replyOK)
+	}
+}
+
+// authenticate makes the session that of the user whose credentials these are. If
+// they are wrong it answers so and returns false.
+func (s *session) authenticate(user, password string, question []byte) bool {
 	switch s.knows(user, password) {
 	case right:
-		s.waitIdle()
-		s.setAuthed()
-		s.answer(replyOK)
+		return s.become("")
 	case wrong:
 		s.answer(redcon.AppendError(nil, textWrongPass))
-	default:
-		s.becomeOther(cmd)
+		return false
 	}
+	keyUser, ok := s.identify(user, password, question)
+	return ok && s.become(keyUser)
 }
 
 func (s *session) setAuthed() {
@@ -264,14 +260,6 @@ func (s *session) setAuthed() {
 	}
 }
 
-// becomeOther lets the server decide on credentials that the proxy does not know.
-// If it accepts them, the connection on which it did is the session's for good.
-func (s *session) becomeOther(cmd resp.Command) {
-	s.runExclusive(cmd.Raw, exclusive{adopt: accepted, dirty: unlessError})
-}
-
-func accepted(prefix []byte) bool { return len(prefix) > 0 && prefix[0] != '-' && prefix[0] != '!' }
-
 // reset puts the session back to its beginning.
 func (s *session) reset(cmd resp.Command) {
 	if cmd.Len() != 1 {
@@ -279,14 +267,24 @@ func (s *session) reset(cmd resp.Command) {
 		return
 	}
 	s.waitIdle()
-	if !s.moveTo(s.p.defaultKey()) {
-		return
+	if s.restart() {
+		s.answer(redcon.AppendString(nil, "RESET"))
 	}
+}
+
+// restart forgets what the client has told: it is on the default lane, nameless, and
+// has to prove itself again if that was asked.
+func (s *session) restart() bool {
+	before := s.key.User
+	if !s.moveTo(s.p.defaultKey()) {
+		return false
+	}
+	s.p.identities.exit(before)
 	s.db.Store(int64(s.key.DB))
 	s.setName("")
 	if s.p.cfg.RequirePass != nil {
 		s.authed = false
 		s.scan.SetLimits(s.limits())
 	}
-	s.answer(redcon.AppendString(nil, "RESET"))
+	return true
 }

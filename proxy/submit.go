@@ -20,7 +20,16 @@ const (
 // submit sends n complete commands, raw being exactly their bytes, to the session's
 // lane. It returns when they are queued there or have been answered as failed; it
 // blocks while the session is over a limit or without an upstream.
-func (s *session) submit(raw []byte, n int) {
+func (s *session) submit(raw []byte, n int) { s.submitAs(nil, raw, n) }
+
+// ask sends one command to the lane and has its reply rewritten.
+func (s *session) ask(raw []byte, rewrite func(reply []byte) []byte) {
+	s.submitAs(&segment{s: s, rewrite: rewrite}, raw, 1)
+}
+
+// submitAs is submit with a segment of the caller's for the replies; nil is the
+// lane's.
+func (s *session) submitAs(special *segment, raw []byte, n int) {
 	if n == 0 || !s.room() {
 		return
 	}
@@ -33,7 +42,7 @@ func (s *session) submit(raw []byte, n int) {
 			s.failHere(n)
 			return
 		}
-		g := s.expect(n)
+		g := s.expect(special, n)
 		if g == nil {
 			continue // poisoned meanwhile
 		}
@@ -53,7 +62,7 @@ func (s *session) submit(raw []byte, n int) {
 
 // expect books n commands for the lane in the order of replies. It returns nil if
 // an earlier command has failed meanwhile: then these must not run.
-func (s *session) expect(n int) *segment {
+func (s *session) expect(special *segment, n int) *segment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poisoned.Load() {
@@ -61,6 +70,11 @@ func (s *session) expect(n int) *segment {
 	}
 	g := &s.lane
 	switch {
+	case special != nil:
+		g = special
+		if !g.listed {
+			s.list(g)
+		}
 	case s.tail == g:
 	case !g.listed:
 		g.open = 0

@@ -93,7 +93,7 @@ func (s *session) ownConn() bool {
 		return false
 	}
 	c := s.borrow()
-	if c == nil || c.SetOwner(rawSink{s}) != nil {
+	if c == nil || c.SetOwner(&pipe{s: s}) != nil {
 		<-s.p.txSlots
 		if c != nil {
 			s.failHere(1)
@@ -141,7 +141,11 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.transactionCommand(cmd, route)
 		return
 	case ClassSubscriber, ClassForGood:
-		s.pinOwn(cmd.Raw)
+		if route.Verb == VerbClientTracking {
+			s.tracking(cmd)
+		} else {
+			s.pinOwn(cmd.Raw)
+		}
 		return
 	}
 	switch {
@@ -179,14 +183,13 @@ func isClientState(v Verb) bool {
 func (s *session) pinOwn(b []byte) {
 	s.waitIdle()
 	own := s.own
-	if own.SetRaw(rawSink{s}) != nil {
+	if own.SetRaw(&pipe{s: s}) != nil {
 		s.failHere(1)
 		return
 	}
 	<-s.p.txSlots
 	s.own, s.conn = nil, nil
-	s.pinned = own
-	s.passOn(b)
+	s.pinTo(own, b)
 }
 
 // dropOwn gives up the session's own connection. It is closed: the server forgets
