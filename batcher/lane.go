@@ -89,7 +89,8 @@ func (l *Lane) want() (ready <-chan struct{}, err error) {
 	if l.closed {
 		return nil, ErrLaneClosed
 	}
-	if !l.dialing {
+	// Whoever asks has seen no connection, but one may have come since.
+	if !l.dialing && l.Conn() == nil {
 		l.dialing = true
 		l.ready = make(chan struct{})
 		l.wg.Go(l.dial)
