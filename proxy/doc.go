@@ -5,6 +5,7 @@
 // The files, by noun:
 //
 //	proxy, serve, shutdown, sweep, health   the process-wide object and its life
+//	secure, plain                           a client that connects with TLS
 //	session, intake, execute                one client: its reader and its commands
 //	replies, output                         what it is answered, in order, at its pace
 //	class, table, options                   which command is what

@@ -30,6 +30,8 @@ type exclusive struct {
 	adopt func(prefix []byte) bool
 	// rewrite, if set, turns the reply into the one the client gets.
 	rewrite func(reply []byte) []byte
+	// commands is how many there are, if more than one.
+	commands int
 	// closeOnLoss: the loss of the connection is the command's success (SHUTDOWN).
 	closeOnLoss bool
 
@@ -65,8 +67,8 @@ func (s *session) runExclusive(raw []byte, x exclusive) {
 		x.conn.SetPatient(true)
 	}
 	e := s.begin(x)
-	if e.conn.Submit(e.seg, nil, raw, 1) != nil {
-		e.seg.Fail(1, batcher.ErrNotSent)
+	if n := e.seg.left; e.conn.Submit(e.seg, nil, raw, n) != nil {
+		e.seg.Fail(n, batcher.ErrNotSent)
 		s.flush()
 	}
 }
@@ -95,11 +97,12 @@ func (s *session) borrow() *batcher.Conn {
 	return c
 }
 
-// begin books an exclusive command: it is the only one outstanding.
+// begin books an exclusive command: nothing else of the session is outstanding.
 func (s *session) begin(x exclusive) *exclusive {
 	e := &x
 	e.ended = make(chan struct{})
-	g := &segment{s: s, left: 1, rewrite: e.rewrite}
+	n := max(e.commands, 1)
+	g := &segment{s: s, left: n, rewrite: e.rewrite}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
 	if e.verb == VerbXReadGroup {
 		g.tee = &e.reply
@@ -108,7 +111,7 @@ func (s *session) begin(x exclusive) *exclusive {
 	s.wasBusy = true
 	s.mu.Lock()
 	s.list(g)
-	s.outstanding++
+	s.outstanding += n
 	s.busy, s.active = true, e
 	s.mu.Unlock()
 	return e
@@ -146,6 +149,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	s.busy, s.active = false, nil
 	wake := s.suspended
 	s.suspended = false
+	s.cond.Broadcast()
 	s.mu.Unlock()
 	close(e.ended)
 	if err != nil && e.closeOnLoss {

@@ -124,26 +124,6 @@ func (s *session) took(b []byte, err error) (again bool) {
 	return false
 }
 
-// readPlain is the reader of a connection without a descriptor.
-func (s *session) readPlain() error {
-	chunk := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(chunk)
-	for {
-		s.dry()
-		n, err := s.nc.Read(chunk[:])
-		if n > 0 {
-			s.feed(chunk[:n])
-		}
-		if errors.Is(err, io.EOF) {
-			s.readEOF = true
-			return nil
-		}
-		if err != nil || s.ending {
-			return err
-		}
-	}
-}
-
 // full reports whether no more may be read for now.
 func (s *session) full() bool {
 	return s.in != nil && len(s.in.b) >= heldInput && s.held()

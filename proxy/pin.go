@@ -185,6 +185,7 @@ func (s *session) upstreamGone() {
 	s.mu.Lock()
 	s.gone = true
 	s.busy = false
+	s.cond.Broadcast()
 	s.mu.Unlock()
 	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
 }

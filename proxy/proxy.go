@@ -39,6 +39,7 @@ type Proxy struct {
 	buffered     atomic.Int64 // bytes that slow clients have not taken
 	commands     atomic.Int64
 	health       health
+	insecure     sampler // failed TLS handshakes of clients
 
 	mu        sync.Mutex
 	hubs      map[upstream.Key]*hub
@@ -233,6 +234,19 @@ func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 		Events: &p.cfg.BatchEvents,
 	})
 	return l
+}
+
+// lanesFull reports whether there are as many lanes as are allowed. It looks at every
+// connection: it is asked only by a session that is about to get a lane dialled.
+func (p *Proxy) lanesFull() bool {
+	lanes := 0
+	p.conns.Range(func(k, _ any) bool {
+		if k.(*batcher.Conn).Kind() == "lane" {
+			lanes++
+		}
+		return lanes < p.cfg.MaxLanes
+	})
+	return lanes >= p.cfg.MaxLanes
 }
 
 // crowded reports whether the proxy's buffers are close to the memory limit: then

@@ -88,7 +88,9 @@ func (p *Proxy) accept(nc net.Conn) {
 	s := newSession(p, nc)
 	if !p.sessions.add(s, p.cfg.MaxClients) {
 		p.accepted("maxclients")
-		_, _ = nc.Write(redcon.AppendError(nil, textMaxClients)) // the client may be gone
+		if !secure(nc) { // it would take a handshake to say it, and Redis does not either
+			_, _ = nc.Write(redcon.AppendError(nil, textMaxClients)) // the client may be gone
+		}
 		_ = nc.Close()
 		return
 	}

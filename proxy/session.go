@@ -19,7 +19,8 @@ type session struct {
 	p       *Proxy
 	id      int64 // virtual, see ids.go
 	nc      net.Conn
-	rc      syscall.RawConn // nil where the connection has no descriptor
+	rc      syscall.RawConn // nil where the connection has no descriptor (TLS, pipes)
+	below   syscall.RawConn // under TLS, that of the socket below
 	created time.Time
 
 	// Of the reader.
@@ -95,6 +96,8 @@ func newSession(p *Proxy, nc net.Conn) *session {
 	s.lane.s = s
 	if sc, ok := nc.(syscall.Conn); ok {
 		s.rc, _ = sc.SyscallConn()
+	} else if sc, ok := socket(nc).(syscall.Conn); ok {
+		s.below, _ = sc.SyscallConn()
 	}
 	s.key = p.defaultKey()
 	s.hub = p.hubOf(s.key)
@@ -120,7 +123,9 @@ func (s *session) remote() string {
 
 // serve reads the client to its end.
 func (s *session) serve() {
-	s.intake()
+	if s.secured() {
+		s.intake()
+	}
 	s.end()
 }
 
@@ -200,7 +205,7 @@ func (s *session) abort() {
 
 // shutdown ends both directions without giving up the descriptor.
 func (s *session) shutdown() {
-	h, ok := s.nc.(interface {
+	h, ok := socket(s.nc).(interface {
 		CloseRead() error
 		CloseWrite() error
 	})

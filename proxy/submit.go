@@ -38,6 +38,10 @@ func (s *session) submitAs(special *segment, raw []byte, n int) {
 			s.failHere(n)
 			return
 		}
+		if s.conn == nil && special == nil && s.laneless() {
+			s.runExclusive(raw, exclusive{commands: n})
+			return
+		}
 		if s.conn == nil && !s.join() {
 			s.failHere(n)
 			return
@@ -130,6 +134,12 @@ func (s *session) join() bool {
 	}
 }
 
+// laneless reports whether the session's key has no lane and may not get one, because
+// there are as many as the configuration allows.
+func (s *session) laneless() bool {
+	return s.hub.lane(s.id).Conn() == nil && s.p.lanesFull()
+}
+
 func (s *session) sit(c *batcher.Conn) bool {
 	if c == nil || !c.Join(&s.seat) {
 		return false
@@ -146,12 +156,13 @@ func (s *session) dropLane() {
 	}
 }
 
-// waitIdle blocks until every command of the session has been answered or failed.
+// waitIdle blocks until every command of the session has been answered or failed, and
+// the private connection of the last one, if it had one, has been settled.
 func (s *session) waitIdle() {
 	s.flushLocal()
 	s.mu.Lock()
 	s.waiters++
-	for s.outstanding > 0 {
+	for s.outstanding > 0 || s.busy {
 		s.cond.Wait()
 	}
 	s.waiters--
