@@ -105,6 +105,7 @@ type Conn struct {
 	spare     []byte
 	queued    int   // commands in out
 	first     int64 // when the first byte of out was queued
+	due       int64 // flushWaiting: when it leaves at the latest
 	written   int   // commands handed to a write, not yet taken from the FIFO by the reader
 	inflight  int   // commands handed to a write and unanswered, as of the last chunk
 	writeFrom int64 // when a round-trip sample started, 0: none under way
@@ -114,6 +115,7 @@ type Conn struct {
 	activity  Activity
 	delayed   bool // policy.Delay() > 0: only then are clocks and activity kept
 	timer     *waiter
+	let       bool // retired, empty, and Options.Emptied has been or is being called
 	bodyOpen  bool // a streamed command is not complete yet
 	patient   bool // the silence of a blocking command is legal
 	raw       Sink // not nil: bytes pass untouched
@@ -125,6 +127,9 @@ type Conn struct {
 	busySince atomic.Int64 // when the silence began that the watchdog measures; 0: nothing owed
 	lastRead  atomic.Int64 // when the last bytes came
 	pacing    atomic.Bool  // the reader waits for a client: the silence is ours
+
+	writeSince atomic.Int64 // when the piece of a body under way was begun, 0: none is
+	looked     atomic.Int64 // the lastRead for which the end has been looked for
 
 	// Of the writer.
 	wbuf []byte
@@ -288,12 +293,11 @@ func (c *Conn) Leave(seat *Seat) {
 // Options.Emptied is called. Retiring twice is harmless.
 func (c *Conn) Retire() {
 	c.mu.Lock()
-	was := c.status
-	if was == live {
+	if c.status == live {
 		c.status = retired
 		c.cond.Broadcast()
 	}
-	empty := was == live && c.emptyLocked()
+	empty := c.letGo()
 	c.mu.Unlock()
 	if empty {
 		c.emptied()
@@ -302,6 +306,16 @@ func (c *Conn) Retire() {
 
 func (c *Conn) emptyLocked() bool {
 	return c.fifo.num == 0 && c.inflight == 0 && c.queued == 0
+}
+
+// letGo reports, once for each retirement, that the connection owes nothing more.
+// The lock is held.
+func (c *Conn) letGo() bool {
+	if c.status != retired || c.let || !c.emptyLocked() {
+		return false
+	}
+	c.let = true
+	return true
 }
 
 func (c *Conn) emptied() {
@@ -338,7 +352,7 @@ func (c *Conn) recast(kind string, policy *Policy) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.status, c.patient = live, false
+	c.status, c.patient, c.let = live, false, false
 	c.policy = policy
 	c.shared.Store(policy != nil)
 	c.delayed = policy != nil && policy.Delay() > 0
@@ -399,13 +413,18 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 // very reader.
 func (c *Conn) kill(cause error) {
 	c.mu.Lock()
+	c.die(cause)
+	c.mu.Unlock()
+	shutdown(socket(c.nc))
+}
+
+// die is kill's part under the lock.
+func (c *Conn) die(cause error) {
 	if c.cause == nil {
 		c.cause = cause
 	}
 	c.status = dead
 	c.cond.Broadcast()
-	c.mu.Unlock()
-	shutdown(c.nc)
 }
 
 // shutdown ends both directions of a connection without giving up its descriptor.

@@ -1,5 +1,16 @@
 package batcher
 
+import "net"
+
+// socket is the connection below nc's TLS, or nc itself. To end TLS in the proper
+// way takes a write, and whoever ends a connection must not wait for one.
+func socket(nc net.Conn) net.Conn {
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return nc
+}
+
 // plainChunk is what a connection without a descriptor waits with. Such a one
 // cannot be asked whether there is something to read, so a buffer is held all the
 // time, and an idle connection should not cost a large one.

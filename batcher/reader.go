@@ -219,7 +219,7 @@ func (c *Conn) account() {
 }
 
 // settle ends a chunk: nothing owed stops the watchdog's clock, and lets a retired
-// connection go.
+// connection and a batch that waited for company go.
 func (c *Conn) settle() {
 	c.mu.Lock()
 	c.account()
@@ -227,8 +227,12 @@ func (c *Conn) settle() {
 	if !c.owing && c.status != dead {
 		c.busySince.Store(0)
 	}
-	empty := c.status == retired && c.emptyLocked()
+	send := c.state == flushWaiting && c.resolve()
+	empty := c.letGo()
 	c.mu.Unlock()
+	if send {
+		c.writeOnce()
+	}
 	if empty {
 		c.emptied()
 	}
@@ -336,7 +340,7 @@ func (c *Conn) report(kind string, cause error) {
 	switch {
 	case errors.Is(cause, errClosed):
 		return
-	case errors.Is(cause, io.EOF):
+	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF): // the latter is TLS's
 		reason = "eof"
 	case errors.Is(cause, errProtocol):
 		reason = "protocol"

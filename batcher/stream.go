@@ -34,7 +34,9 @@ func (c *Conn) WriteBody(b []byte, last bool) error {
 		c.lost = 0 // from here on its end may have been sent
 	}
 	c.mu.Unlock()
+	c.writeSince.Store(nanotime())
 	_, err := c.nc.Write(b)
+	c.writeSince.Store(0)
 	c.mu.Lock()
 	c.state = flushIdle
 	if last && err == nil && c.bodyOpen {
@@ -43,10 +45,13 @@ func (c *Conn) WriteBody(b []byte, last bool) error {
 			c.busySince.Store(nanotime())
 		}
 	}
+	if err != nil {
+		c.die(err)
+	}
 	c.cond.Broadcast()
 	c.mu.Unlock()
 	if err != nil {
-		c.kill(err)
+		shutdown(c.nc)
 		return ErrDead
 	}
 	return nil

@@ -15,30 +15,47 @@ func (c *Conn) undertake() (lead bool, arm time.Duration) {
 	if c.state == flushWriting {
 		return false, 0 // whoever writes looks again before it stops
 	}
-	d := c.decide()
-	if d.Send {
-		c.state, c.reason = flushWriting, d.Reason
+	armed, due := c.state == flushWaiting, c.due
+	if c.resolve() {
 		return true, 0
 	}
-	if c.state == flushWaiting {
-		return false, 0 // armed already, for the first byte, and never again
+	if armed && c.due >= due {
+		return false, 0 // for the first byte, and never later
 	}
-	c.state = flushWaiting
-	return false, c.armFor(d.At)
+	return false, c.left()
 }
 
-// armFor makes sure that there is a timer and says how long it has to run.
-func (c *Conn) armFor(at int64) time.Duration {
+// resolve decides anew, with the lock held. It returns true if the caller has to
+// write the queue after unlocking; else the timer has to, and c.left is its time.
+func (c *Conn) resolve() (send bool) {
+	d := c.decide()
+	if !d.Send && c.hasTimer() {
+		c.state, c.due = flushWaiting, d.At
+		return false
+	}
+	c.state, c.reason = flushWriting, d.Reason
+	return true
+}
+
+// hasTimer makes sure that there is a timer. Where no descriptor is left for one,
+// what arrives during a write is still batched.
+func (c *Conn) hasTimer() bool {
 	if c.timer == nil {
-		t, err := newWaiter(c.timerFired)
-		if err != nil { // no descriptors left: batch naturally instead
+		t, err := newTimer(c.timerFired)
+		if err != nil {
 			c.delayed = false
-			return 1
+			return false
 		}
 		c.timer = t
 	}
-	return max(1, time.Duration(at-nanotime()))
+	return true
 }
+
+// newTimer can be made to fail by tests.
+var newTimer = newWaiter
+
+// left is how long the timer has to run.
+func (c *Conn) left() time.Duration { return max(1, time.Duration(c.due-nanotime())) }
 
 // decide asks the policy, with the lock held.
 func (c *Conn) decide() Decision {
@@ -67,15 +84,12 @@ func (c *Conn) timerFired() {
 		c.mu.Unlock()
 		return
 	}
-	d := c.decide()
-	if d.Send {
-		c.state, c.reason = flushWriting, d.Reason
-		c.mu.Unlock()
+	send, left := c.resolve(), c.left()
+	c.mu.Unlock()
+	if send {
 		c.writeOnce()
 		return
 	}
-	left := c.armFor(d.At)
-	c.mu.Unlock()
 	c.timer.Arm(left)
 }
 
@@ -175,17 +189,12 @@ func (c *Conn) wrote(batch []byte) (more bool) {
 		c.mu.Unlock()
 		return false
 	}
-	d := c.decide()
-	if d.Send {
-		c.reason = d.Reason
-		c.mu.Unlock()
-		return true
-	}
-	c.state = flushWaiting
-	left := c.armFor(d.At)
+	send, left := c.resolve(), c.left()
 	c.mu.Unlock()
-	c.timer.Arm(left)
-	return false
+	if !send {
+		c.timer.Arm(left)
+	}
+	return send
 }
 
 // writeFailed ends the writing for good: of batch, the socket accepted n bytes.
@@ -197,8 +206,9 @@ func (c *Conn) writeFailed(batch []byte, n int, err error) {
 	c.mu.Lock()
 	c.lost = lost
 	c.state = flushIdle
+	c.die(err) // in the same step: nothing may be written behind a torn command
 	c.mu.Unlock()
-	c.kill(err)
+	shutdown(c.nc)
 }
 
 // incomplete counts the commands of batch whose last byte lies beyond byte n. The
