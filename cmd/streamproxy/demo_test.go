@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"streamproxy/internal/redistest"
 )
 
 // Ctrl-C ends the demo with its summary and without an error.
@@ -42,5 +46,19 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 	if !strings.Contains(string(rest), "\nSummary of ") {
 		t.Errorf("no summary in\n%s", rest)
+	}
+}
+
+// Behind the link the server's certificate is still that of its own name.
+func TestDemoOverTLS(t *testing.T) {
+	t.Parallel()
+	authority := redistest.NewAuthority(t)
+	server := redistest.Start(t, redistest.WithTLSIdentity(t, authority, authority.Issue(t, "localhost")), redistest.WithArgs("--tls-auth-clients", "no"))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "streamproxy", "demo", "--duration=1s", "--upstream=rediss://"+strings.Replace(server.TLSAddr(), "127.0.0.1", "localhost", 1))
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+authority.Write(t, t.TempDir()))
+	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "\nSummary of ") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"streamproxy/internal/certs"
 	"streamproxy/internal/netlab"
 	"streamproxy/internal/upstream"
 )
@@ -27,8 +28,20 @@ func newSide(name string, server upstream.Target) (*side, error) {
 	}
 	s := &side{name: name, link: link, target: server}
 	s.target.Network, s.target.Addr = "tcp", link.Addr()
+	if server.TLS != nil {
+		s.target.TLS = named(server.Addr)
+	}
 	s.meter.reset()
 	return s, nil
+}
+
+// named expects the server's certificate at an address that is not the server's.
+func named(addr string) *certs.Source {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	return certs.ForClient(certs.Client{ServerName: host})
 }
 
 // begin forgets what was counted while the side was set up.

@@ -92,7 +92,8 @@ func (st *stage) openSides(o Options, target upstream.Target) error {
 	return nil
 }
 
-// countWrites has m count what the proxy writes upstream: a flush is one write.
+// countWrites has m count what the proxy writes upstream: a flush is one write as long
+// as the socket takes it whole, which batches of a demo are small enough for.
 func countWrites(cfg *proxy.Config, m *meter) {
 	before := cfg.BatchEvents.Flushed
 	cfg.BatchEvents.Flushed = func(r flushReason, commands, bytes int, waited time.Duration) {
