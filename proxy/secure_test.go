@@ -1,0 +1,351 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/certs"
+	"streamproxy/internal/redistest"
+	"streamproxy/internal/upstream"
+)
+
+// securePatience bounds every wait of these tests.
+const securePatience = 15 * time.Second
+
+// secureProxy is a proxy that speaks TLS on both sides.
+type secureProxy struct {
+	*Proxy
+	t         *testing.T
+	server    *redistest.Server
+	authority *redistest.Authority
+	addr      string
+
+	received, faults, commands, batches atomic.Int64
+}
+
+func startSecure(t *testing.T, change func(*Config)) *secureProxy {
+	t.Helper()
+	a := redistest.NewAuthority(t)
+	s := &secureProxy{t: t, authority: a, server: redistest.Start(t, redistest.WithTLS(t, a))}
+	ca, cert, key := redistest.ClientFiles(t, a)
+	target, err := upstream.Parse("rediss://" + s.server.TLSAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.TLS = certs.ForClient(certs.Client{Files: certs.Files{CA: ca, Cert: cert, Key: key}})
+	cfg := DefaultConfig()
+	cfg.Upstream = target
+	cfg.Events = Events{
+		Received:      func(n int) { s.received.Add(int64(n)) },
+		ProtocolError: func() { s.faults.Add(1) },
+	}
+	cfg.BatchEvents = batcher.Events{Flushed: func(_ batcher.FlushReason, commands, _ int, _ time.Duration) {
+		s.commands.Add(int64(commands))
+		s.batches.Add(1)
+	}}
+	if change != nil {
+		change(&cfg)
+	}
+	if s.Proxy, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = a.Issue(t, "127.0.0.1").Write(t, dir)
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = l.Addr().String()
+	source := certs.ForServer(certs.Files{CA: a.Write(t, dir), Cert: cert, Key: key})
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := s.Serve(tls.NewListener(l, source.Listening())); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { s.Close(); serving.Wait() })
+	return s
+}
+
+// identity is a client's configuration with a certificate of a.
+func (s *secureProxy) identity(a *redistest.Authority) *tls.Config {
+	id := a.Issue(s.t, "client.example")
+	pair, err := tls.X509KeyPair(id.Cert, id.Key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(s.authority.PEM)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
+}
+
+func (s *secureProxy) client() *redistest.Client {
+	s.t.Helper()
+	nc, err := tls.Dial("tcp", s.addr, s.identity(s.authority))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = nc.Close() })
+	c := redistest.NewClient(nc)
+	c.Timeout = securePatience
+	return c
+}
+
+func (s *secureProxy) expect(c *redistest.Client, want string, args ...string) {
+	s.t.Helper()
+	if got, err := c.Do(args...); err != nil || got != want {
+		s.t.Fatalf("%s: got %.200q, %v; want %q", strings.Join(args, " "), got, err, want)
+	}
+}
+
+// await polls until ok.
+func (s *secureProxy) await(what string, ok func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(securePatience)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			s.t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// Under TLS nothing is written by the goroutine that read it, and still commands of
+// many clients share batches and every reply finds its owner.
+func TestSecureClientsShareBatches(t *testing.T) {
+	s := startSecure(t, nil)
+	const clients, rounds, depth = 32, 20, 10
+	var group sync.WaitGroup
+	for n := range clients {
+		c := s.client()
+		group.Go(func() {
+			for r := range rounds {
+				var raw, want strings.Builder
+				for d := range depth {
+					text := fmt.Sprintf("%d-%d-%d-%s", n, r, d, strings.Repeat("x", d*d*100))
+					raw.WriteString(redistest.Command("ECHO", text))
+					fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(text), text)
+				}
+				if err := c.Send(raw.String()); err != nil {
+					t.Error(err)
+					return
+				}
+				var got strings.Builder
+				for range depth {
+					reply, err := c.ReadReply()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got.WriteString(reply)
+				}
+				if got.String() != want.String() {
+					t.Errorf("client %d got %.100q, want %.100q", n, got.String(), want.String())
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if c, b := s.commands.Load(), s.batches.Load(); c < clients*rounds*depth || c < 2*b {
+		t.Errorf("%d commands in %d batches", c, b)
+	}
+}
+
+func TestSecureListenerWantsACertificate(t *testing.T) {
+	s := startSecure(t, nil)
+	good := s.client()
+	s.expect(good, "+PONG\r\n", "PING")
+	anonymous := s.identity(s.authority)
+	anonymous.Certificates = nil
+	old := s.identity(s.authority)
+	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	for n, tt := range []struct {
+		config *tls.Config
+		says   string
+	}{
+		{anonymous, "certificate required"},
+		{s.identity(redistest.NewAuthority(t)), "unknown certificate authority"},
+		{old, "protocol version not supported"},
+	} {
+		nc, err := tls.Dial("tcp", s.addr, tt.config)
+		if err == nil { // since TLS 1.3 a refusal comes after the client's last word
+			_ = nc.SetReadDeadline(time.Now().Add(securePatience))
+			_, err = nc.Read(make([]byte, 1))
+			_ = nc.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("got %v, want %q", err, tt.says)
+		}
+		s.await("the fault is counted", func() bool { return s.faults.Load() == int64(n+1) })
+	}
+	plain, err := redistest.Dial(s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if got, err := plain.Do("PING"); err == nil && strings.HasPrefix(got, "+PONG") {
+		t.Errorf("served without TLS: %q", got)
+	}
+	s.await("the fault is counted", func() bool { return s.faults.Load() == 4 })
+	s.expect(good, "+PONG\r\n", "PING")
+	s.await("the refused are forgotten", func() bool { return s.Stats().Clients == 1 })
+}
+
+// Clients that begin a handshake and say no more neither keep others out nor hold up
+// the end; one that only connects is no fault.
+func TestSecureHandshakeKeepsNobodyWaiting(t *testing.T) {
+	s := startSecure(t, nil)
+	for range 3 {
+		nc, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if _, err := nc.Write([]byte("\x16\x03\x01")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.await("they are sessions", func() bool { return s.Stats().Clients == 3 })
+	s.expect(s.client(), "+PONG\r\n", "PING")
+	probe, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = probe.Close()
+	s.expect(s.client(), "+PONG\r\n", "PING")
+	if n := s.faults.Load(); n != 0 {
+		t.Errorf("%d faults", n)
+	}
+	closed := make(chan struct{})
+	go func() { s.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(secureTime / 2):
+		t.Error("unfinished handshakes hold up the end")
+	}
+}
+
+func TestSecureMaxClients(t *testing.T) {
+	s := startSecure(t, func(c *Config) { c.MaxClients = 1 })
+	c := s.client()
+	s.expect(c, "+PONG\r\n", "PING")
+	if nc, err := tls.Dial("tcp", s.addr, s.identity(s.authority)); err == nil {
+		_ = nc.Close()
+		t.Error("one client too many was served")
+	}
+	s.expect(c, "+PONG\r\n", "PING")
+}
+
+// A client that ends its sending direction gets everything it asked for.
+func TestSecureHalfClose(t *testing.T) {
+	s := startSecure(t, nil)
+	c := s.client()
+	const n = 500
+	if err := c.Send(strings.Repeat(redistest.Command("INCR", "n"), n)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Conn.(*tls.Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if got, err := c.ReadReply(); err != nil || got != fmt.Sprintf(":%d\r\n", i+1) {
+			t.Fatalf("reply %d: %q, %v", i, got, err)
+		}
+	}
+	// io.EOF alone is an end that the proxy has confirmed.
+	if got, err := c.ReadReply(); err != io.EOF {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// While a blocking command is under way no more than some of what follows is read,
+// and its end or the client's is noticed all the same.
+func TestSecureReadAheadIsBounded(t *testing.T) {
+	s := startSecure(t, nil)
+	const value, n = 64 << 10, 512
+	flood := func(c *redistest.Client) (sent chan error) {
+		if err := c.SendCommand("BLPOP", "list", "0"); err != nil {
+			t.Fatal(err)
+		}
+		s.await("it blocks", func() bool { return s.server.Info("clients", "blocked_clients") == "1" })
+		sent = make(chan error, 1)
+		before := s.received.Load()
+		go func() { sent <- c.Send(strings.Repeat(redistest.Command("STRLEN", strings.Repeat("k", value-100)), n)) }()
+		s.await("some is read", func() bool { return s.received.Load()-before >= heldInput })
+		other := s.client()
+		for range 100 {
+			s.expect(other, "+PONG\r\n", "PING")
+		}
+		if got := s.received.Load() - before; got > 2*heldInput+100*64 {
+			t.Errorf("%d bytes were read ahead", got)
+		}
+		return sent
+	}
+	c := s.client()
+	sent := flood(c)
+	s.server.Do("RPUSH", "list", "x")
+	want := "*2\r\n$4\r\nlist\r\n$1\r\nx\r\n"
+	for i := range n + 1 {
+		if got, err := c.ReadReply(); err != nil || got != want {
+			t.Fatalf("reply %d: %q, %v", i, got, err)
+		}
+		want = ":0\r\n"
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	c = s.client()
+	sent = flood(c)
+	tcp := c.Conn.(*tls.Conn).NetConn().(*net.TCPConn)
+	_ = tcp.SetLinger(0) // an orderly end would queue behind what is not read
+	_ = tcp.Close()
+	if err := <-sent; err == nil {
+		t.Error("everything was sent to nobody")
+	}
+	s.await("the blocked command is called back", func() bool { return s.server.Info("clients", "blocked_clients") == "0" })
+}
+
+// A connection that is lost with something in flight tells nothing under TLS.
+func TestSecureLoss(t *testing.T) {
+	s := startSecure(t, nil)
+	c := s.client()
+	s.expect(c, ":1\r\n", "INCR", "n")
+	s.server.Stop()
+	if err := c.Send(strings.Repeat(redistest.Command("INCR", "n"), 3)); err != nil {
+		t.Fatal(err)
+	}
+	s.await("they are in flight", func() bool { return s.Stats().InFlight >= 3 })
+	s.server.Kill()
+	for i := range 3 {
+		if got, err := c.ReadReply(); err != nil || got != "-"+textUnknown+"\r\n" {
+			t.Errorf("reply %d: %q, %v", i, got, err)
+		}
+	}
+}
+
+func TestSampler(t *testing.T) {
+	var s sampler
+	now := time.Unix(1000, 0)
+	for i, tt := range []struct {
+		after time.Duration
+		want  int64
+	}{{0, 1}, {time.Second, 0}, {time.Second, 0}, {sampleEvery, 3}, {sampleEvery, 1}} {
+		now = now.Add(tt.after)
+		if got := s.take(now); got != tt.want {
+			t.Errorf("call %d: %d, want %d", i, got, tt.want)
+		}
+	}
+}
