@@ -34,8 +34,10 @@ func connect(t *testing.T, opts Options) (*Conn, *peer) {
 		c.Close()
 		await(t, c.Done(), "the connection to end")
 	})
-	return c, &peer{t: t, nc: far, scan: resp.NewCommandScanner(resp.DefaultLimits())}
+	return c, &peer{t: t, nc: far, scan: newScanner()}
 }
+
+func newScanner() *resp.CommandScanner { return resp.NewCommandScanner(resp.DefaultLimits()) }
 
 func socketpair(t *testing.T) (near, far *net.UnixConn) {
 	t.Helper()
@@ -73,7 +75,7 @@ func (p *peer) take(n int) []string {
 func (p *peer) read(n int) (got []string, err error) {
 	buf := make([]byte, 64<<10)
 	for len(got) < n {
-		m, done, err := p.scan.Scan(p.have[p.scanned():])
+		_, done, err := p.scan.Scan(p.have[p.scanned():])
 		if err != nil {
 			return got, err
 		}
@@ -83,7 +85,6 @@ func (p *peer) read(n int) (got []string, err error) {
 			p.scan.Reset()
 			continue
 		}
-		_ = m
 		k, err := p.nc.Read(buf)
 		if err != nil {
 			return got, err
