@@ -56,28 +56,14 @@ func (s *session) sent(n int) {
 // takeOutput takes over the output, less an incomplete reply that is held back,
 // and marks the session as being written to. The lock is held.
 func (s *session) takeOutput() *buffer {
-	if s.out == nil {
-		return nil
-	}
 	held := 0
-	if g := s.head; g != nil && g.open <= holdBack {
-		held = min(g.open, len(s.out.b))
-		if g.rewrite != nil {
-			held = 0 // it is parked, not here
-		}
+	if g := s.head; g != nil && g.rewrite == nil && g.open <= holdBack {
+		held = min(g.open, s.out.size)
 	}
-	ready := len(s.out.b) - held
-	if ready == 0 {
-		return nil
+	out := s.out.take(held)
+	if out != nil {
+		s.writing, s.inWrite = true, len(out.b)
 	}
-	out := s.out
-	s.out = nil
-	if held > 0 {
-		s.out = takeBuffer()
-		s.out.b = append(s.out.b, out.b[ready:]...)
-		out.b = out.b[:ready]
-	}
-	s.writing, s.inWrite = true, ready
 	return out
 }
 
@@ -115,11 +101,7 @@ func (s *session) writeOut(out *buffer, n int) {
 
 // unsent is how many bytes the client has not taken. The lock is held.
 func (s *session) unsent() int64 {
-	n := int64(s.inWrite)
-	if s.out != nil {
-		n += int64(len(s.out.b))
-	}
-	return n
+	return int64(s.inWrite) + int64(s.out.size)
 }
 
 // charge tells the proxy how much this session holds. It is called where a client

@@ -93,10 +93,7 @@ func (s *session) emit(g *segment) {
 
 // append adds bytes to the output. The lock is held.
 func (s *session) append(b []byte) {
-	if s.out == nil {
-		s.out = takeBuffer()
-	}
-	s.out.b = append(s.out.b, b...)
+	s.out.add(b)
 }
 
 // Reply implements batcher.Sink.
@@ -181,10 +178,10 @@ func (s *session) cutOpen(g *segment) bool {
 	case open == 0 || s.closed:
 		return true
 	case s.head == g && g.rewrite == nil:
-		if s.out == nil || open > len(s.out.b) {
+		if open > s.out.size {
 			return false
 		}
-		s.out.b = s.out.b[:len(s.out.b)-open]
+		s.out.cut(open)
 	default:
 		g.parked = g.parked[:len(g.parked)-open]
 	}

@@ -66,7 +66,7 @@ type session struct {
 	cond        sync.Cond
 	head, tail  *segment
 	outstanding int // commands upstream, unanswered
-	out         *buffer
+	out         queue
 	writing     bool // a goroutine writes to the client
 	inWrite     int  // bytes it has not written yet
 	charged     int64
@@ -144,6 +144,9 @@ func (s *session) end() {
 		s.in.release()
 		s.in = nil
 	}
+	s.mu.Lock()
+	s.out.drop()
+	s.mu.Unlock()
 	s.p.identities.exit(s.key.User)
 	s.p.forget(s)
 }

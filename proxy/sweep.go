@@ -37,12 +37,23 @@ func (p *Proxy) sweepOnce(now time.Time) {
 	})
 	if silent {
 		p.checkNow()
+		p.dropSpares()
 	}
 	for _, h := range p.allHubs() {
 		h.trim(now)
 		h.closeIdle()
 	}
 	p.shed()
+}
+
+// dropSpares closes the idle connections when one beside them has proved silent: they
+// lead to the same server, and whoever got one would wait as long again.
+func (p *Proxy) dropSpares() {
+	for _, h := range p.allHubs() {
+		for c := h.spares.pop(); c != nil; c = h.spares.pop() {
+			c.Close()
+		}
+	}
 }
 
 // shed ends the greediest clients while the proxy is over its memory limit.
@@ -70,7 +81,7 @@ func (p *Proxy) shed() {
 // still be told.
 func (s *session) refuseMemory() {
 	s.mu.Lock()
-	if !s.writing && s.out == nil && !s.closed {
+	if !s.writing && s.out.size == 0 && !s.closed {
 		s.append(redcon.AppendError(nil, textMemory))
 	}
 	s.mu.Unlock()
