@@ -30,6 +30,8 @@ type Lane struct {
 	ready   chan struct{} // closed when the dialling under way has ended in success
 	failed  error         // how the last dial ended; nil while none has failed since the last success
 	lost    bool          // the last connection has ended, not been retired
+	since   int64         // when the last connection was installed
+	short   int           // connections in a row that were lost soon after
 	closed  bool
 
 	ctx    context.Context
@@ -107,9 +109,19 @@ func (l *Lane) lastError(err error) error {
 	return err
 }
 
+// soon is the life of a connection below which its loss counts like a failed dial: a
+// server that greets and then hangs up must not be dialled at full speed.
+const soon = time.Second
+
 // dial runs until there is a connection or the lane is closed.
 func (l *Lane) dial() {
-	for failures := 1; ; failures++ {
+	l.mu.Lock()
+	failures := l.short
+	l.mu.Unlock()
+	if failures > 0 && !l.pause(failures) {
+		return
+	}
+	for {
 		c, err := l.opts.Dial(l.ctx, l)
 		if err == nil {
 			l.install(c)
@@ -118,18 +130,26 @@ func (l *Lane) dial() {
 		l.mu.Lock()
 		l.failed = err
 		l.mu.Unlock()
-		select {
-		case <-time.After(l.opts.Pause(failures)):
-		case <-l.ctx.Done():
+		if failures++; !l.pause(failures) {
 			return
 		}
+	}
+}
+
+// pause waits after so many failures; it returns false if the lane is closed.
+func (l *Lane) pause(failures int) bool {
+	select {
+	case <-time.After(l.opts.Pause(failures)):
+		return true
+	case <-l.ctx.Done():
+		return false
 	}
 }
 
 func (l *Lane) install(c *Conn) {
 	l.mu.Lock()
 	again := l.lost
-	l.lost, l.failed, l.dialing = false, nil, false
+	l.lost, l.failed, l.dialing, l.since = false, nil, false, nanotime()
 	closed := l.closed
 	l.cur.Store(c)
 	close(l.ready)
@@ -149,6 +169,11 @@ func (l *Lane) Lost(c *Conn) bool {
 	}
 	l.mu.Lock()
 	l.lost = true
+	if time.Duration(nanotime()-l.since) < soon {
+		l.short++
+	} else {
+		l.short = 0
+	}
 	l.mu.Unlock()
 	return true
 }
