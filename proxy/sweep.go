@@ -56,16 +56,6 @@ func (p *Proxy) dropSpares() {
 	}
 }
 
-// dropSpares closes the idle connections when one beside them has proved silent: they
-// lead to the same server, and whoever got one would wait as long again.
-func (p *Proxy) dropSpares() {
-	for _, h := range p.allHubs() {
-		for c := h.spares.pop(); c != nil; c = h.spares.pop() {
-			c.Close()
-		}
-	}
-}
-
 // shed ends the greediest clients while the proxy is over its memory limit.
 func (p *Proxy) shed() {
 	limit := p.cfg.MemoryLimit
