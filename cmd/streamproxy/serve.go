@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 
+	"streamproxy/internal/certs"
 	"streamproxy/internal/config"
 	"streamproxy/internal/telemetry"
 	"streamproxy/proxy"
@@ -40,8 +43,9 @@ type service struct {
 	log       *slog.Logger
 	proxy     *proxy.Proxy
 	telemetry *telemetry.Server // nil when it is off
-	accepting sync.WaitGroup    // one goroutine a listener, ended by the proxy's Close
-	failed    chan error        // of a listener
+	files     certificates
+	accepting sync.WaitGroup // one goroutine a listener, ended by the proxy's Close
+	failed    chan error     // of a listener
 }
 
 // start opens every address before it reaches for the server, so that a configuration
@@ -51,7 +55,11 @@ func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, 
 	if err != nil {
 		return nil, err
 	}
-	clients, probes, err := listen(c.Config)
+	files := certificates{log: log, upstream: pc.Upstream.TLS, clients: c.ClientTLS()}
+	if err := files.load(); err != nil {
+		return nil, err
+	}
+	clients, probes, err := listen(c.Config, files.clients)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +68,7 @@ func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, 
 		closeAll(append(clients, probes...))
 		return nil, err
 	}
-	s := &service{log: log, proxy: px, failed: make(chan error, len(clients))}
+	s := &service{log: log, proxy: px, files: files, failed: make(chan error, len(clients))}
 	for _, l := range clients {
 		s.accepting.Go(func() {
 			if err := px.Serve(l); err != nil {
@@ -78,8 +86,8 @@ func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, 
 }
 
 // listen opens the client addresses and that of telemetry, which is a list of none or
-// one. The error names every address that failed.
-func listen(c config.Config) (clients, probes []net.Listener, err error) {
+// one. secure is for the tls:// ones. The error names every address that failed.
+func listen(c config.Config, secure *certs.Source) (clients, probes []net.Listener, err error) {
 	var errs []error
 	open := func(spec string) []net.Listener {
 		l, err := proxy.Listen(spec)
@@ -90,7 +98,13 @@ func listen(c config.Config) (clients, probes []net.Listener, err error) {
 		return []net.Listener{l}
 	}
 	for _, spec := range c.Listen {
-		clients = append(clients, open(spec)...)
+		addr, encrypted := strings.CutPrefix(spec, config.TLSPrefix)
+		for _, l := range open(addr) {
+			if encrypted {
+				l = tls.NewListener(l, secure.Listening())
+			}
+			clients = append(clients, l)
+		}
 	}
 	if c.TelemetryListen != config.TelemetryOff {
 		probes = open(c.TelemetryListen)
@@ -132,6 +146,7 @@ func addresses(listeners []net.Listener) []string {
 // other: clients that cannot connect should find another proxy.
 func (s *service) run(stop *signals) error {
 	var err error
+	defer s.files.followSignals()()
 	select {
 	case <-stop.drain.Done():
 	case err = <-s.failed:

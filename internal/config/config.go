@@ -14,7 +14,8 @@ import (
 // Config is the whole configuration of the process. Its defaults and bounds are
 // those of Default and Validate.
 type Config struct {
-	// Listen lists the client addresses: host:port, or unix:///path?mode=0660.
+	// Listen lists the client addresses: host:port, tls://host:port, or
+	// unix:///path?mode=0660.
 	Listen []string
 	// MaxClients bounds client connections, because each costs a descriptor and memory.
 	MaxClients int
@@ -31,6 +32,13 @@ type Config struct {
 	MaxArgs int
 	// RequirePassFile holds the password that clients must present; empty: none.
 	RequirePassFile string
+	// TLSCertFile and TLSKeyFile are what tls:// addresses show to clients. They are
+	// read again at each handshake, because certificates are renewed.
+	TLSCertFile string
+	TLSKeyFile  string
+	// TLSClientCAFile has the authorities of which a client must have a certificate;
+	// empty asks clients for none.
+	TLSClientCAFile string
 
 	// Upstream is the URL of the server.
 	Upstream string
@@ -39,6 +47,17 @@ type Config struct {
 	// UpstreamPasswordFile is read again at each handshake, because managed services
 	// rotate their tokens.
 	UpstreamPasswordFile string
+	// UpstreamCAFile has the authorities that a rediss:// server's certificate must
+	// come from; empty: the system's.
+	UpstreamCAFile string
+	// UpstreamCertFile and UpstreamKeyFile are shown to a server that asks for them.
+	UpstreamCertFile string
+	UpstreamKeyFile  string
+	// UpstreamServerName is the name that the server's certificate must have; empty:
+	// the URL's host.
+	UpstreamServerName string
+	// UpstreamInsecure accepts any certificate.
+	UpstreamInsecure bool
 	// UpstreamConns is the number of shared connections per user, database and
 	// protocol. One keeps the batches large.
 	UpstreamConns int

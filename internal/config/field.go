@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -97,6 +98,11 @@ func sizeField(at *int64, low, high int64) field {
 
 func textField(at *string, valid func(string) error) field {
 	return &setting[string]{at, parseText, formatText, valid, ""}
+}
+
+// boolField is true when its flag stands alone.
+func boolField(at *bool) field {
+	return &setting[bool]{at, parseBool, strconv.FormatBool, nil, "true, false"}
 }
 
 func choiceField(at *string, choices ...string) field {

@@ -50,7 +50,7 @@ type Group struct {
 // Groups is the table of flags. Its fields read and write c.
 func Groups(c *Config) []Group {
 	return []Group{
-		clientFlags(c), upstreamFlags(c), batchFlags(c), privateFlags(c),
+		clientFlags(c), upstreamFlags(c), tlsFlags(c), batchFlags(c), privateFlags(c),
 		processFlags(c), telemetryFlags(c), drainFlags(c),
 	}
 }
@@ -76,7 +76,7 @@ func clientFlags(c *Config) Group {
 	f := durationField(&c.ClientIdleTimeout, 0, 365*24*time.Hour)
 	return Group{"Clients", []Flag{
 		{Name: "listen", Arg: "ADDR", field: listField(&c.Listen, checkListen),
-			Help: "Where clients connect: host:port (IPv6 in brackets, no host for all addresses) or unix:///path?mode=0660. Repeatable, or separated by commas."},
+			Help: "Where clients connect: host:port (IPv6 in brackets, no host for all addresses), tls://host:port, or unix:///path?mode=0660. Repeatable, or separated by commas."},
 		{Name: "maxclients", Arg: "N", field: intField(&c.MaxClients, 1, maxCount),
 			Help: "Client connections served at a time; one more gets Redis's own error."},
 		{Name: "client-idle-timeout", Arg: "DURATION", field: f,
@@ -95,7 +95,7 @@ func clientFlags(c *Config) Group {
 func upstreamFlags(c *Config) Group {
 	return Group{"Upstream", []Flag{
 		{Name: "upstream", Arg: "URL", field: textField(&c.Upstream, checkUpstream), hide: HideUserinfo,
-			Help: "The server: redis://[user@]host[:port][/db] or unix://[user@]/path[?db=n]. A password belongs into --upstream-password-file."},
+			Help: "The server: redis://[user@]host[:port][/db], rediss:// for TLS, or unix://[user@]/path[?db=n]. A password belongs into --upstream-password-file."},
 		{Name: "upstream-user", Arg: "NAME", field: textField(&c.UpstreamUser, nil),
 			Help: "ACL user to greet the server as, instead of the URL's."},
 		{Name: "upstream-password-file", Arg: "PATH", field: textField(&c.UpstreamPasswordFile, checkSecretFile),

@@ -42,6 +42,7 @@ func Load(args, environ []string, m Machine, own *flag.FlagSet) (*Loaded, error)
 	}
 	l.out.resolve(m)
 	l.out.Warnings = append(l.out.Warnings, l.secretWarnings()...)
+	l.out.Warnings = append(l.out.Warnings, l.out.tlsWarnings()...)
 	l.out.Changed = changed(l.flags, m)
 	return l.out, nil
 }
@@ -87,11 +88,15 @@ func (l *loader) parseArgs(args []string, own *flag.FlagSet) error {
 			args = skipValue(given, args)
 			continue
 		}
-		if !given {
-			if len(args) == 0 {
-				l.miss("--"+name, f.Bound())
-				return nil
-			}
+		_, alone := f.field.(*setting[bool])
+		switch {
+		case given:
+		case alone:
+			value = "true"
+		case len(args) == 0:
+			l.miss("--"+name, f.Bound())
+			return nil
+		default:
 			value, args = args[0], args[1:]
 		}
 		l.setArg(f, value)

@@ -112,7 +112,7 @@ func TestLoadFaults(t *testing.T) {
 		{"--listen=6380", nil, `--listen: "6380" is not host:port`},
 		{"--listen=:1,x", nil, `--listen: ":1,x" has an item "x" that is not host:port`},
 		{"--listen=:70000", nil, `--listen: ":70000" has a port that is not 0 to 65535`},
-		{"--listen=unix://x.sock", nil, `--listen: "unix://x.sock" is neither host:port nor unix:///path?mode=0660`},
+		{"--listen=unix://x.sock", nil, `--listen: "unix://x.sock" is neither host:port, tls://host:port nor unix:///path?mode=0660`},
 		{"--listen=unix:///x?mode=999", nil, `--listen: "unix:///x?mode=999" has a mode that is not octal, 0 to 0777`},
 		{"--listen=unix:///x?made=1", nil, `--listen: "unix:///x?made=1" has the unknown parameter "made"`},
 		{"--listen=", nil, `--listen: is empty, so that no client could connect`},
@@ -122,8 +122,8 @@ func TestLoadFaults(t *testing.T) {
 		{"--upstream-conns=9 --max-lanes=8", nil, `--upstream-conns: "9" exceeds --max-lanes 8`},
 		{"--private-min-idle=9 --private-max=8", nil, `--private-min-idle: "9" exceeds --private-max 8`},
 		{"--drain-min=26s", nil, `--drain-min: "26s" exceeds --drain-timeout 25s`},
-		{"--upstream=rediss://h", nil, `--upstream: "rediss://h" is no usable URL: upstream URL: scheme "rediss": not yet supported`},
-		{"--upstream=localhost", nil, `--upstream: "localhost" is no usable URL: upstream URL: no scheme, want redis://host:port or unix:///path`},
+		{"--upstream=redis-cluster://h", nil, `--upstream: "redis-cluster://h" is no usable URL: upstream URL: scheme "redis-cluster": not yet supported`},
+		{"--upstream=localhost", nil, `--upstream: "localhost" is no usable URL: upstream URL: no scheme, want redis://host:port, rediss://host:port or unix:///path`},
 	} {
 		t.Run(tt.args+strings.Join(tt.environ, " "), func(t *testing.T) {
 			_, err := Load(strings.Fields(tt.args), tt.environ, testMachine, nil)

@@ -102,6 +102,18 @@ func parseList(text string) ([]string, error) {
 
 func formatList(items []string) string { return strings.Join(items, ",") }
 
+// parseBool knows two words only: with more of them yes, on and 1 would be asked for
+// next, and then which case they may have.
+func parseBool(text string) (bool, error) {
+	switch text {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, errors.New("is neither true nor false")
+}
+
 func parseText(text string) (string, error) { return text, nil }
 func formatText(text string) string         { return text }
 

@@ -54,22 +54,22 @@ type crossRule struct {
 func (c *Config) crossRules() []crossRule {
 	t, err := upstream.Parse(c.Upstream)
 	twoPasswords := err == nil && t.Password != nil && c.UpstreamPasswordFile != ""
-	return []crossRule{
+	return append(c.tlsRules(), []crossRule{
 		{"listen", "", "", "is empty, so that no client could connect", len(c.Listen) == 0},
 		notAbove("upstream-conns", "max-lanes", c.UpstreamConns, c.MaxLanes, formatInt),
 		notAbove("private-min-idle", "private-max", c.PrivateMinIdle, c.PrivateMax, formatInt),
 		notAbove("drain-min", "drain-timeout", c.DrainMin, c.DrainTimeout, formatDuration),
 		{"upstream-password-file", "upstream", c.UpstreamPasswordFile,
 			"is given together with a password in --upstream; keep one", twoPasswords},
-	}
+	}...)
 }
 
 func notAbove[T cmp.Ordered](flag, other string, v, most T, format func(T) string) crossRule {
 	return crossRule{flag, other, format(v), "exceeds --" + other + " " + format(most), v > most}
 }
 
-// Target is the server named by the upstream flags. Its password is read anew each
-// time it is asked for. The error is that of upstream.Parse.
+// Target is the server named by the upstream flags. Its password and certificates are
+// read anew each time they are asked for. The error is that of upstream.Parse.
 func (c *Config) Target() (upstream.Target, error) {
 	t, err := upstream.Parse(c.Upstream)
 	if err != nil {
@@ -80,6 +80,9 @@ func (c *Config) Target() (upstream.Target, error) {
 	}
 	if c.UpstreamPasswordFile != "" {
 		t.Password = SecretFile(c.UpstreamPasswordFile)
+	}
+	if t.TLS != nil {
+		t.TLS = c.upstreamTLS()
 	}
 	return t, nil
 }
@@ -102,12 +105,12 @@ func checkUpstream(raw string) error {
 // checkListen checks the spelling of a client address; whether it can be bound is
 // known when it is.
 func checkListen(spec string) error {
-	if !strings.Contains(spec, "://") {
-		return checkHostPort(spec)
+	if rest, secure := strings.CutPrefix(spec, TLSPrefix); secure || !strings.Contains(spec, "://") {
+		return checkHostPort(rest)
 	}
 	u, err := url.Parse(spec)
 	if err != nil || u.Scheme != "unix" || u.Host != "" || len(u.Path) < 2 {
-		return errors.New("is neither host:port nor unix:///path?mode=0660")
+		return errors.New("is neither host:port, tls://host:port nor unix:///path?mode=0660")
 	}
 	for name, v := range u.Query() {
 		if name != "mode" {
