@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -161,6 +162,30 @@ func TestDialTLSRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustDial(t, d, Key{Proto: 2}) // what was read before stays in force
+}
+
+// The end of our sending direction ends a blocked command at the server, which is
+// the last resort of calling one back.
+func TestTLSHalfClose(t *testing.T) {
+	a := redistest.NewAuthority(t)
+	s := redistest.Start(t, redistest.WithTLS(t, a))
+	c, _ := mustDial(t, secureDialer(t, s, certs.Client{Files: clientFiles(t, a)}), Key{Proto: 2})
+	if err := c.SendCommand("BLPOP", "list", "0"); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); s.Info("clients", "blocked_clients") != "1"; <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not block")
+		}
+	}
+	if err := c.Conn.(*tls.Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.ReadReply(); got != "" || !errors.Is(err, io.EOF) {
+		t.Errorf("%q, %v", got, err)
+	}
 }
 
 func TestHostOf(t *testing.T) {
