@@ -21,5 +21,6 @@
 //
 // Locks: a session's mu guards what its reader shares with upstream readers. It is
 // never held across a call into batcher or a socket. Proxy.mu and hub.mu guard
-// maps; neither is held while the other or a session's is taken.
+// maps; Proxy.mu is taken before those of the registry, the spares and a batcher
+// connection, and never with a session's.
 package proxy

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"time"
 
 	"streamproxy/batcher"
@@ -83,7 +82,7 @@ func (s *session) borrow() *batcher.Conn {
 		return nil
 	}
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
 	c, err := s.hub.borrow(ctx)
 	if err != nil {

@@ -122,7 +122,9 @@ func (s *session) uncommon(cmd resp.Command) {
 	s.count(route.Class)
 	switch {
 	case !s.authed && !beforeAuth(route.Verb):
-		s.answer(redcon.AppendError(nil, textNoAuth))
+		if s.room() {
+			s.answer(noAuthReply)
+		}
 	case route.Class == ClassShared:
 		s.submitRun(cmd.Raw, stretch{to: len(cmd.Raw), n: 1, write: route.Write})
 	default:
@@ -137,7 +139,7 @@ func beforeAuth(v Verb) bool {
 
 // special runs a command that is not class shared.
 func (s *session) special(cmd resp.Command, route Route) {
-	if s.refuse() {
+	if !s.room() || s.refuse() { // answers from here fill its buffers too
 		return
 	}
 	if s.own != nil {

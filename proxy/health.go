@@ -73,7 +73,7 @@ func (p *Proxy) pause(d time.Duration) bool {
 }
 
 func (p *Proxy) checkUpstream() error {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+	ctx, cancel := p.within(healthTimeout)
 	defer cancel()
 	var err error
 	if p.health.up.Load() {

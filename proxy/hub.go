@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"streamproxy/batcher"
@@ -16,6 +17,9 @@ type hub struct {
 	key    upstream.Key
 	lanes  []*batcher.Lane
 	spares spares
+
+	users   int         // sessions; Proxy.mu guards it
+	dropped atomic.Bool // nobody will come for its connections any more
 }
 
 func newHub(p *Proxy, key upstream.Key) *hub {
@@ -69,7 +73,7 @@ func (h *hub) lost(c *batcher.Conn) {
 	h.p.conns.Delete(c)
 	h.spares.take(c)
 	for _, l := range h.lanes {
-		if l.Lost(c) && !h.p.stopping() {
+		if l.Lost(c) && !h.p.stopping() && h.used() {
 			h.p.checkNow()
 			l.Want()
 		}
@@ -115,11 +119,12 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 
 // giveBack takes a private connection that is clean.
 func (h *hub) giveBack(c *batcher.Conn) {
-	if c.Retired() || h.p.stopping() {
-		c.Close()
-		return
-	}
 	h.spares.push(c)
+	// Looked at afterwards: what ends from now on is taken out by lost, drop or Close.
+	if c.Retired() || h.p.stopping() || h.dropped.Load() {
+		h.spares.take(c)
+		c.Close()
+	}
 }
 
 // refill dials spares in the background until as many wait as are wanted.
@@ -128,7 +133,7 @@ func (h *hub) refill() {
 		return
 	}
 	h.p.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), h.p.cfg.DialTimeout)
+		ctx, cancel := h.p.within(h.p.cfg.DialTimeout)
 		defer cancel()
 		c, err := h.dial(ctx, "private")
 		h.spares.dialed()
@@ -160,14 +165,41 @@ func (h *hub) closeIdle() {
 		return
 	}
 	for _, l := range h.lanes {
-		if c := l.Conn(); c != nil && c.IdleFor() > laneIdle && l.Replace(c) {
-			c.Close()
+		// Retired, not closed: somebody may be sending something at this moment.
+		if c := l.Conn(); c != nil && c.IdleFor() > laneIdle {
+			c.Retire()
 		}
 	}
+	h.p.dropVacant(h)
 }
 
+// used reports whether sessions use the hub.
+func (h *hub) used() bool {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	return h.users > 0 || h.key == h.p.defaultKey()
+}
+
+// connected reports whether the hub has a connection to offer.
+func (h *hub) connected() bool {
+	for _, l := range h.lanes {
+		if l.Conn() != nil {
+			return true
+		}
+	}
+	return h.spares.len() > 0
+}
+
+// close ends the lanes and the spares.
 func (h *hub) close() {
 	for _, l := range h.lanes {
 		l.Close()
+	}
+	h.closeSpares()
+}
+
+func (h *hub) closeSpares() {
+	for c := h.spares.pop(); c != nil; c = h.spares.pop() {
+		c.Close()
 	}
 }

@@ -195,7 +195,7 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 	}
 	ids := s.p.identities
 	if !ids.recent(user, password) {
-		ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait+s.p.cfg.DialTimeout)
+		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
 		defer cancel()
 		refusal, err := s.p.prove(ctx, question)
 		if err != nil {

@@ -20,6 +20,7 @@ func (s *session) intake() {
 	s.setIdleDeadline()
 	for !s.ending {
 		var err error
+		s.waited = false
 		if s.rc != nil {
 			// As in batcher: working inside the callback spares the read that would only
 			// say EAGAIN.
@@ -28,7 +29,10 @@ func (s *session) intake() {
 			err = s.readPlain()
 		}
 		switch {
-		case s.ending || s.readEOF || s.readErr != nil:
+		case s.readEOF:
+			s.runHeld()
+			return
+		case s.ending || s.readErr != nil:
 			return
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if !s.woken() {
@@ -62,7 +66,9 @@ func (s *session) woken() bool {
 func (s *session) setIdleDeadline() {
 	var at time.Time
 	if d := s.p.cfg.ClientIdleTimeout; d > 0 {
-		at = time.Now().Add(d)
+		if at = time.Unix(0, s.lastCmd.Load()).Add(d); time.Until(at) <= 0 {
+			at = time.Now().Add(d)
+		}
 	}
 	_ = s.nc.SetReadDeadline(at) // a connection that refuses is closed; the read says so
 }
@@ -82,7 +88,10 @@ func (s *session) idleExpired() bool {
 // readReady reads and executes until the socket is empty. It returns true to end
 // the reading and false to wait for more.
 func (s *session) readReady(fd uintptr) (done bool) {
-	s.dry()
+	if s.waited {
+		s.dry()
+	}
+	s.waited = true
 	for {
 		if s.full() {
 			return s.hungUp(int(fd))
@@ -105,6 +114,7 @@ func (s *session) readReady(fd uintptr) (done bool) {
 func (s *session) took(b []byte, err error) (again bool) {
 	switch {
 	case err == syscall.EAGAIN:
+		s.dry()
 		return false
 	case err != nil:
 		s.readErr = err
@@ -120,6 +130,7 @@ func (s *session) took(b []byte, err error) (again bool) {
 	if len(b) == chunkSize {
 		return true
 	}
+	s.fresh.Store(true)
 	s.dry()
 	return false
 }
@@ -176,6 +187,27 @@ func (s *session) dry() {
 		s.poisoned.Store(false)
 	}
 	s.mu.Unlock()
+}
+
+// runHeld executes what is held when the client has ended its sending direction. What
+// stands behind a command that may block is not: its client is taken for gone.
+func (s *session) runHeld() {
+	for s.in != nil && !s.ending && s.awaitFree() {
+		before := len(s.in.b)
+		s.resume()
+		if s.in != nil && len(s.in.b) == before {
+			return // an incomplete command
+		}
+	}
+}
+
+// awaitFree waits for the end of the private command under way.
+func (s *session) awaitFree() bool {
+	s.flushLocal()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waitProgress(func() bool { return !s.busy || s.abandoned() }, 0)
+	return !s.busy && !s.closed
 }
 
 // resume executes what was held while a private connection was busy.

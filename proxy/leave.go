@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"time"
 
 	"streamproxy/batcher"
@@ -66,7 +65,7 @@ func (s *session) unblock(e *exclusive) (sure bool) {
 			_ = e.conn.CloseWrite() // no id to name: the server reads the end and answers nobody
 			return false
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), unblockPatience)
+		ctx, cancel := s.p.within(unblockPatience)
 		_, err := s.p.control.Unblock(ctx, e.conn.ID())
 		cancel()
 		switch {

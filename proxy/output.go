@@ -143,17 +143,22 @@ func (s *session) waitProgress(ok func() bool, stall time.Duration) bool {
 		}
 		return true
 	}
-	timer := time.AfterFunc(stall, s.cond.Broadcast)
+	timer := time.AfterFunc(stall, func() {
+		s.mu.Lock() // so that it cannot fall between the check and the wait
+		defer s.mu.Unlock()
+		s.cond.Broadcast()
+	})
 	defer timer.Stop()
 	seen, since := s.progress, time.Now()
 	for !ok() && !s.closed {
-		switch {
-		case s.progress != seen:
+		if s.progress != seen {
 			seen, since = s.progress, time.Now()
-			timer.Reset(stall)
-		case time.Since(since) >= stall:
+		}
+		left := stall - time.Since(since)
+		if left <= 0 {
 			return false
 		}
+		timer.Reset(left)
 		s.cond.Wait()
 	}
 	return true

@@ -45,11 +45,14 @@ type Proxy struct {
 	hubs      map[upstream.Key]*hub
 	controls  map[upstream.Key]*batcher.Lane // by user and protocol version
 	listeners []closer
+	deaf      bool // listeners are closed, also those to come
 
 	dials    chan struct{}
 	txSlots  chan struct{} // one in it for each transaction on a connection of its own
 	draining atomic.Bool
-	closing  chan struct{}
+	ctx      context.Context // ends when the proxy closes
+	cancel   context.CancelFunc
+	closing  <-chan struct{} // ctx.Done()
 	closed   sync.Once
 	wg       sync.WaitGroup // every goroutine but the clients' readers
 	readers  sync.WaitGroup
@@ -70,8 +73,10 @@ func New(cfg Config) (*Proxy, error) {
 	p := &Proxy{
 		cfg: cfg, log: cfg.Logger, started: time.Now(),
 		hubs: map[upstream.Key]*hub{}, controls: map[upstream.Key]*batcher.Lane{}, identities: newIdentities(),
-		dials: make(chan struct{}, maxDials), txSlots: make(chan struct{}, cfg.PrivateMax), closing: make(chan struct{}),
+		dials: make(chan struct{}, maxDials), txSlots: make(chan struct{}, cfg.PrivateMax),
 	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.closing = p.ctx.Done()
 	host, _ := os.Hostname() // an unnamed host is named so
 	p.dialer = &upstream.Dialer{
 		Target:      cfg.Upstream,
@@ -124,26 +129,44 @@ func (p *Proxy) defaultKey() upstream.Key {
 	return upstream.Key{DB: p.cfg.Upstream.DB, Proto: 2}
 }
 
-// hubOf returns the hub of a key, making it if need be.
+// hubOf returns the hub of a key, making it if need be. The caller leaves it with
+// leaveHub.
 func (p *Proxy) hubOf(key upstream.Key) *hub {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	h := p.hubs[key]
 	if h == nil {
 		h = newHub(p, key)
 		p.hubs[key] = h
 	}
+	h.users++
+	p.mu.Unlock()
+	if p.stopping() {
+		h.close() // Close may have missed it
+	}
 	return h
 }
 
-// dropHub forgets a hub whose key the server refuses.
-func (p *Proxy) dropHub(h *hub) {
+// leaveHub ends what hubOf began. A hub that nobody uses and that has no connection
+// is forgotten, or every database somebody asks for in vain would be dialled for ever.
+func (p *Proxy) leaveHub(h *hub) {
 	p.mu.Lock()
-	if p.hubs[h.key] == h {
+	h.users--
+	p.mu.Unlock()
+	p.dropVacant(h)
+}
+
+// dropVacant forgets a hub that nobody uses if nothing is left in it.
+func (p *Proxy) dropVacant(h *hub) {
+	p.mu.Lock()
+	vacant := h.users <= 0 && h.key != p.defaultKey() && !h.connected() && p.hubs[h.key] == h
+	if vacant {
 		delete(p.hubs, h.key)
+		h.dropped.Store(true)
 	}
 	p.mu.Unlock()
-	h.close()
+	if vacant {
+		h.close()
+	}
 }
 
 func (p *Proxy) allHubs() []*hub {
@@ -204,18 +227,21 @@ func (p *Proxy) handshakeTime() time.Duration { return time.Duration(p.handshake
 func (p *Proxy) controlLane(key upstream.Key) *batcher.Lane {
 	key.DB = 0 // no urgent command has keys
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	l := p.controls[key]
 	if l == nil {
 		l = p.newControl(key)
 		p.controls[key] = l
+	}
+	p.mu.Unlock()
+	if p.stopping() {
+		l.Close() // Close may have missed it
 	}
 	return l
 }
 
 // controlConn waits for the connection of controlLane.
 func (p *Proxy) controlConn(key upstream.Key) (*batcher.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.cfg.UpstreamWait)
+	ctx, cancel := p.within(p.cfg.UpstreamWait)
 	defer cancel()
 	return p.controlLane(key).Await(ctx)
 }

@@ -146,7 +146,8 @@ func (g *segment) Fail(n int, err error) {
 		return
 	}
 	s.mu.Lock()
-	torn := !s.cutOpen(g)
+	// Torn: its beginning has left, so nothing may follow, least of all an error.
+	torn := !s.cutOpen(g) && s.seal()
 	reply := failureReply(err)
 	for range n {
 		switch {
@@ -161,7 +162,7 @@ func (g *segment) Fail(n int, err error) {
 	finished := s.answered(g, n)
 	s.mu.Unlock()
 	if torn {
-		s.abort()
+		s.shutdown()
 	}
 	if finished && g.done != nil {
 		g.done(nil, err)

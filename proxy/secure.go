@@ -40,7 +40,7 @@ func (s *session) secured() bool {
 	if !ok {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), secureTime)
+	ctx, cancel := s.p.within(secureTime)
 	defer cancel()
 	err := h.HandshakeContext(ctx)
 	if err == nil {

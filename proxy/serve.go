@@ -56,9 +56,9 @@ func removeStale(path string) error {
 
 // Serve accepts clients from l until the proxy is shut down, and then returns nil.
 func (p *Proxy) Serve(l net.Listener) error {
-	p.mu.Lock()
-	p.listeners = append(p.listeners, l)
-	p.mu.Unlock()
+	if !p.listenTo(l) {
+		return l.Close()
+	}
 	pause := time.Duration(0)
 	for {
 		nc, err := l.Accept()
@@ -72,9 +72,22 @@ func (p *Proxy) Serve(l net.Listener) error {
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			p.log.Warn("accept failed", "error", err, "pause", pause)
 			p.accepted("error")
-			time.Sleep(pause)
+			if !p.pause(pause) {
+				return nil
+			}
 		}
 	}
+}
+
+// listenTo notes a listener to be closed by Shutdown or Close; it returns false if
+// they have begun to close listeners.
+func (p *Proxy) listenTo(l net.Listener) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.deaf {
+		p.listeners = append(p.listeners, l)
+	}
+	return !p.deaf
 }
 
 func (p *Proxy) accepted(result string) {
@@ -86,16 +99,25 @@ func (p *Proxy) accepted(result string) {
 // accept starts a session, or refuses it as Redis does.
 func (p *Proxy) accept(nc net.Conn) {
 	s := newSession(p, nc)
-	if !p.sessions.add(s, p.cfg.MaxClients) {
+	p.mu.Lock() // with which Close separates those that it ends from those too late
+	late := p.stopping()
+	added := !late && p.sessions.add(s, p.cfg.MaxClients)
+	if added {
+		p.accepted("ok")
+		p.readers.Go(s.serve)
+	}
+	p.mu.Unlock()
+	switch {
+	case added:
+		return
+	case !late:
 		p.accepted("maxclients")
 		if !secure(nc) { // it would take a handshake to say it, and Redis does not either
 			_, _ = nc.Write(redcon.AppendError(nil, textMaxClients)) // the client may be gone
 		}
-		_ = nc.Close()
-		return
 	}
-	p.accepted("ok")
-	p.readers.Go(s.serve)
+	_ = nc.Close() // nobody is left to be told
+	p.leaveHub(s.hub)
 }
 
 // forget ends the bookkeeping of a session.

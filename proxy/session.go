@@ -25,6 +25,7 @@ type session struct {
 
 	// Of the reader.
 	scan    resp.CommandScanner
+	waited  bool    // the reader has waited since it last took up reading
 	partial bool    // scan is within a command
 	in      *buffer // bytes read and not yet executed; nil: none
 	readErr error
@@ -48,6 +49,10 @@ type session struct {
 	counts   [numClasses]int
 	local    bool // answered here since the last flush
 	wasBusy  bool // busy has been set since it was last seen cleared
+
+	// Of the reader and the sweeper, see lookForEnd.
+	fresh  atomic.Bool
+	unseen bool
 
 	// Set by the reader, read by PROXY CLIENTS.
 	name    atomic.Pointer[string]
@@ -147,6 +152,7 @@ func (s *session) end() {
 	s.mu.Lock()
 	s.out.drop()
 	s.mu.Unlock()
+	s.p.leaveHub(s.hub)
 	s.p.identities.exit(s.key.User)
 	s.p.forget(s)
 }
@@ -157,7 +163,7 @@ func (s *session) end() {
 func (s *session) finishReplies() {
 	s.flush()
 	s.mu.Lock()
-	s.waitProgress(func() bool { return s.outstanding == 0 }, 0)
+	s.waitProgress(func() bool { return s.outstanding == 0 || s.abandoned() }, 0)
 	s.mu.Unlock()
 	s.flush()
 	s.mu.Lock()
@@ -165,6 +171,10 @@ func (s *session) finishReplies() {
 	s.mu.Unlock()
 	s.linger()
 }
+
+// abandoned reports whether the command under way may block and its client has ended
+// the connection: as at Redis, nobody waits for that reply. The lock is held.
+func (s *session) abandoned() bool { return s.readEOF && s.active != nil && s.active.patient }
 
 // lingerTime bounds how long the end of a connection waits for its client.
 const lingerTime = time.Second
@@ -196,14 +206,21 @@ func (s *session) linger() {
 // which this wakes; abort may be called from within that very reader.
 func (s *session) abort() {
 	s.mu.Lock()
-	first := !s.closed
-	s.closed = true
-	s.charge()
-	s.cond.Broadcast()
+	first := s.seal()
 	s.mu.Unlock()
 	if first {
 		s.shutdown()
 	}
+}
+
+// seal lets no byte leave any more, and reports whether it is the first to do so:
+// then the caller shuts the connection down after unlocking. The lock is held.
+func (s *session) seal() (first bool) {
+	first = !s.closed
+	s.closed = true
+	s.charge()
+	s.cond.Broadcast()
+	return first
 }
 
 // shutdown ends both directions without giving up the descriptor.

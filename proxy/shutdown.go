@@ -29,14 +29,14 @@ func (p *Proxy) Shutdown(ctx context.Context) (clean bool) {
 		k.(*batcher.Conn).StopDelaying()
 		return true
 	})
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
+	timed, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
 	defer cancel()
-	clean = p.awaitQuiet(ctx)
+	clean = p.awaitQuiet(timed)
 	p.closeListeners()
 	for _, s := range p.sessions.all() {
 		s.dismiss()
 	}
-	clean = p.awaitReaders(clean) && clean
+	clean = p.awaitReaders(ctx, clean) && clean
 	p.Close()
 	return clean
 }
@@ -84,8 +84,9 @@ func (p *Proxy) lastActivity(now time.Time) (last time.Time) {
 // dismissTime bounds the time in which dismissed clients take what they are owed.
 const dismissTime = 5 * time.Second
 
-// awaitReaders waits for the sessions to end, and cuts those that do not.
-func (p *Proxy) awaitReaders(clean bool) bool {
+// awaitReaders waits for the sessions to end, and cuts those that do not, at once if
+// ctx ends.
+func (p *Proxy) awaitReaders(ctx context.Context, clean bool) bool {
 	done := make(chan struct{})
 	go func() { p.readers.Wait(); close(done) }()
 	patience := dismissTime
@@ -96,6 +97,7 @@ func (p *Proxy) awaitReaders(clean bool) bool {
 	case <-done:
 		return true
 	case <-time.After(patience):
+	case <-ctx.Done():
 	}
 	answered := true
 	for _, s := range p.sessions.all() {
@@ -124,7 +126,7 @@ func (s *session) dismiss() {
 func (p *Proxy) closeListeners() {
 	p.mu.Lock()
 	list := p.listeners
-	p.listeners = nil
+	p.listeners, p.deaf = nil, true
 	p.mu.Unlock()
 	for _, l := range list {
 		_ = l.Close() // it only has to stop
@@ -134,8 +136,8 @@ func (p *Proxy) closeListeners() {
 // Close ends everything now.
 func (p *Proxy) Close() {
 	p.closed.Do(func() {
-		close(p.closing)
-		p.closeListeners()
+		p.cancel()
+		p.closeListeners() // with its lock: who accepts from now on knows that it is late
 		for _, s := range p.sessions.all() {
 			s.abort()
 		}
@@ -159,4 +161,15 @@ func (p *Proxy) Close() {
 	})
 	p.readers.Wait()
 	p.wg.Wait()
+	p.conns.Range(func(k, _ any) bool { // those too that a dial has brought meanwhile
+		c := k.(*batcher.Conn)
+		c.Close()
+		<-c.Done()
+		return true
+	})
+}
+
+// within returns a context that ends after d, and with the proxy.
+func (p *Proxy) within(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(p.ctx, d)
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"crypto/subtle"
 	"errors"
 	"strconv"
@@ -69,20 +68,21 @@ func (s *session) moveTo(key upstream.Key) bool {
 		return false
 	}
 	h := s.p.hubOf(key)
-	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
 	if _, err := h.lane(s.id).Await(ctx); err != nil {
 		var he *upstream.HandshakeError
 		if errors.As(err, &he) && !upstream.Unavailable(err) {
 			s.answer(he.Reply)
-			s.p.dropHub(h)
 		} else {
 			s.p.noteDown(err)
 			s.failHere(1)
 		}
+		s.p.leaveHub(h)
 		return false
 	}
 	s.dropLane()
+	s.p.leaveHub(s.hub)
 	s.key, s.hub = key, h
 	return true
 }

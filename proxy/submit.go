@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"context"
-
 	"streamproxy/batcher"
 )
 
@@ -120,7 +118,7 @@ func (s *session) join() bool {
 	if s.sit(lane.Conn()) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
 	for {
 		c, err := lane.Await(ctx)

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"context"
 	"sync"
 
 	"streamproxy/batcher"
@@ -83,7 +82,7 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 // transactions. It answers the command as not sent, and returns false, if there is
 // none to be had.
 func (s *session) ownConn() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), s.p.cfg.UpstreamWait)
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
 	s.flushLocal()
 	select {
