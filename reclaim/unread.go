@@ -1,7 +1,10 @@
 package reclaim
 
 import (
+	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"streamproxy/internal/resp"
 )
@@ -38,14 +41,45 @@ func Unread(cmd resp.Command, reply []byte) (commands []byte, n int) {
 type groupRead struct {
 	group, consumer string
 	noack           bool
+	count           int             // 0: no limit
+	blocks          bool            // BLOCK is given
+	block           time.Duration   // its value, 0 for ever
+	streams         []string        // in the command's order
 	fresh           map[string]bool // streams read with >
 }
+
+// freshStreams are the streams read with >, in the command's order.
+func (r *groupRead) freshStreams() (list []string) {
+	for _, s := range r.streams {
+		if r.fresh[s] {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// option reads the value of an option that has one.
+func (r *groupRead) option(name string, value []byte) {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return
+	}
+	switch name {
+	case "COUNT":
+		r.count = int(max(n, 0))
+	case "BLOCK":
+		r.blocks, r.block = true, time.Duration(min(n, maxMillis))*time.Millisecond
+	}
+}
+
+// maxMillis keeps a duration in milliseconds within its type.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 
 // parseGroupRead reads XREADGROUP's options by position, as the server does.
 func parseGroupRead(cmd resp.Command) (r groupRead, ok bool) {
 	n := cmd.Len()
 	for i := 1; i < n; i++ {
-		switch strings.ToUpper(string(cmd.Arg(i))) {
+		switch word := strings.ToUpper(string(cmd.Arg(i))); word {
 		case "GROUP":
 			if i+2 >= n {
 				return r, false
@@ -54,6 +88,7 @@ func parseGroupRead(cmd resp.Command) (r groupRead, ok bool) {
 			i += 2
 		case "COUNT", "BLOCK", "CLAIM":
 			i++
+			r.option(word, cmd.Arg(i))
 		case "NOACK":
 			r.noack = true
 		case "STREAMS":
@@ -63,6 +98,7 @@ func parseGroupRead(cmd resp.Command) (r groupRead, ok bool) {
 			}
 			r.fresh = make(map[string]bool, keys/2)
 			for k := i + 1; k <= i+keys/2; k++ {
+				r.streams = append(r.streams, string(cmd.Arg(k)))
 				r.fresh[string(cmd.Arg(k))] = string(cmd.Arg(k+keys/2)) == ">"
 			}
 			return r, true

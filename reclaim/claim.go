@@ -1,0 +1,186 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+// Claiming with knowledge: in one transaction XPENDING lists what may be claimed,
+// with owner, idle time and count, and XAUTOCLAIM claims it. Its own reply names
+// neither, and they are what a give-back has to restore.
+
+const (
+	// claimAhead is how many further hot streams of a pass are claimed for along
+	// with the one that was asked about.
+	claimAhead = 8
+	// claimCommands is how many commands one such transaction has.
+	claimCommands = 4
+)
+
+// wish is one stream to be claimed for a consumer.
+type wish struct {
+	p     *profile
+	from  *hit
+	count int
+}
+
+// claimNow makes the claim that a consumer has asked for, and those that it is
+// about to ask for.
+func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c claimCall, m manner) Verdict {
+	e := s.e
+	forward := func(reason string) Verdict {
+		e.cfg.Events.forwarded(reason)
+		return Verdict{Ahead: m.ahead, AheadN: m.aheadN, Watch: m.watch(c)}
+	}
+	e.mu.Lock()
+	wishes := e.wishes(p, cons, c, time.Now())
+	e.mu.Unlock()
+	if len(wishes) == 0 {
+		// Somebody else has got it meanwhile: as cold as can be.
+		e.cfg.Events.local(m.name)
+		return answer(m.wrap(p.empty))
+	}
+	var commands []byte
+	for _, w := range wishes {
+		commands = w.append(commands, c)
+	}
+	replies, err := e.up.Do(ctx, s.id, commands, claimCommands*len(wishes))
+	arrived := time.Now()
+	switch {
+	case errors.Is(err, ErrNotSent):
+		return forward("unsent")
+	case err != nil:
+		return Verdict{Action: Fail, Err: err}
+	}
+	own, ahead, reply := e.claimed(s.id, cons, c, wishes, replies, arrived)
+	e.giveBack(ahead) // what cannot be held
+	if reply == nil {
+		return forward("denied")
+	}
+	e.cfg.Events.local(m.name)
+	v := answer(m.wrap(reply))
+	if own != nil {
+		v.Handout = &Handout{e: e, batches: []*batch{own}}
+	}
+	return v
+}
+
+// append writes the transaction that fulfils a wish. XPENDING is asked for one
+// more than is claimed: the first id listed and not claimed is where to go on.
+func (w *wish) append(dst []byte, c claimCall) []byte {
+	t := w.p.target
+	n := strconv.Itoa(w.count)
+	dst = resp.AppendCommand(dst, "MULTI")
+	dst = resp.AppendCommand(dst, "XPENDING", t.stream, t.group, "IDLE", millis(w.p.minIdle), w.from.id, "+", strconv.Itoa(w.count+1))
+	dst = resp.AppendCommand(dst, "XAUTOCLAIM", t.stream, t.group, c.consumer, millis(w.p.minIdle), w.from.id, "COUNT", n)
+	return resp.AppendCommand(dst, "EXEC")
+}
+
+// wishes lists the stream asked about and the next hot ones of the consumer's
+// pass, as far as there is room to hold what they bring. The lock is held.
+func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) (list []wish) {
+	if p.hot == nil {
+		return nil
+	}
+	list = append(list, wish{p, p.hot, c.count})
+	room := e.cfg.MaxHeldEntries - e.heldN
+	if e.heldBytes >= e.cfg.MaxHeldBytes || cons.last == nil {
+		return list
+	}
+	for _, next := range after(cons.last.streams, p.target.stream) {
+		t := e.targets[targetKey{cons.db, cons.user, next, cons.group}]
+		if t == nil || t.profiles[p.minIdle] == nil || cons.held[next] != nil || now.Before(cons.alone[next]) {
+			continue
+		}
+		q := t.profiles[p.minIdle]
+		n := min(c.count, room)
+		if q.temper(now) != hot || n < 1 {
+			continue
+		}
+		room -= n
+		if list = append(list, wish{q, q.hot, n}); len(list) > claimAhead {
+			break
+		}
+	}
+	return list
+}
+
+// after lists the streams behind one of them. A pass goes through them in order
+// and does not turn round.
+func after(streams []string, one string) []string {
+	for i, s := range streams {
+		if s == one {
+			return streams[i+1:]
+		}
+	}
+	return nil
+}
+
+// claimed takes the replies to a claim: the reply to the caller's own XAUTOCLAIM,
+// with the batch that it carries, and what could not be held of the rest. A nil
+// reply means that it could not be asked.
+func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, wishes []wish, replies [][]byte, arrived time.Time) (own *batch, left []*batch, reply []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, w := range wishes {
+		b, raw := e.fulfilled(id, cons, w, replies[claimCommands*i:claimCommands*(i+1)], arrived)
+		if i == 0 {
+			own, reply = b, raw
+			if b != nil {
+				cons.setCursor(w.p.target.stream, textOf(b.cursor))
+			}
+			continue
+		}
+		if b == nil {
+			continue
+		}
+		b.asked = c.count
+		if cons.live == 0 || e.closed || e.draining {
+			left = append(left, b)
+			continue
+		}
+		e.hold(b)
+	}
+	e.countHot()
+	return own, left, reply
+}
+
+// fulfilled reads the replies to one wish. It returns the batch, nil if nothing was
+// claimed, and the raw reply of XAUTOCLAIM, nil if it was not executed. The lock is
+// held.
+func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte, arrived time.Time) (*batch, []byte) {
+	t := w.p.target
+	done, err := elements(replies[claimCommands-1])
+	if isError(replies[0]) {
+		// Without MULTI, what was meant to be queued has been executed at once.
+		done, err = replies[1:claimCommands-1], nil
+	}
+	if err != nil || len(done) != 2 {
+		e.refused(t.targetKey, "NOPERM", arrived)
+		return nil, nil
+	}
+	raw := done[1]
+	if isError(raw) {
+		e.refused(t.targetKey, errorCode(raw), arrived)
+		return nil, raw
+	}
+	listed, _ := parsePending(done[0]) // unknown entries are delivered all the same
+	b, ok := newBatch(w.p, cons, id, raw, arrived)
+	if !ok {
+		return nil, raw
+	}
+	b.know(listed)
+	e.cfg.Events.entries("claimed", t.stream, t.group, b.ids())
+	e.cfg.Events.entries("deleted", t.stream, t.group, b.deletedN)
+	if w.p.hot == w.from {
+		w.p.hot = b.rest(listed, arrived)
+	}
+	if b.ids() == 0 {
+		return nil, raw
+	}
+	return b, raw
+}

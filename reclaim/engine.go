@@ -1,0 +1,267 @@
+package reclaim
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// jobTimeout bounds every job: what takes longer is given up and tried again.
+const jobTimeout = 10 * time.Second
+
+// Engine is what is known of one upstream server's groups, and what is done about
+// it. Make one with New. Its methods are safe for concurrent use.
+type Engine struct {
+	cfg Config
+	up  Upstream
+
+	ctx    context.Context // of the jobs
+	cancel context.CancelFunc
+	jobs   sync.WaitGroup
+	wake   chan struct{}
+	done   chan struct{} // closed when run has ended; nil before Start
+
+	// Looked at without the lock, to let most commands pass at once.
+	locks   atomic.Pointer[lockIndex]
+	holding atomic.Int64 // batches held
+	granted atomic.Int64 // tokens given out
+
+	mu         sync.Mutex
+	closed     bool
+	draining   bool
+	targets    map[targetKey]*target
+	profiles   int
+	locksStale bool
+	consumers  map[consumerKey]*consumer
+	sweeps     map[string]*sweep
+	learnings  map[learnKey]*learning
+	denied     map[targetKey]time.Time // not asked about again until then
+	held       map[*batch]struct{}
+	heldN      int
+	heldBytes  int64
+	parked     map[*Parked]struct{}
+	tokens     map[tokenKey]grant
+	scripts    map[scriptKey]struct{}
+	clock      clock
+	leases     int
+	hots       int
+
+	// breach is set by tests that plant a fault.
+	breach func(fault string) bool
+}
+
+// New makes an engine; Start makes it work. The error names every fault of the
+// configuration.
+func New(cfg Config, up Upstream) (*Engine, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Instance == "" {
+		cfg.Instance = rand.Text()
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg:       cfg,
+		up:        up,
+		wake:      make(chan struct{}, 1),
+		targets:   make(map[targetKey]*target),
+		consumers: make(map[consumerKey]*consumer),
+		sweeps:    make(map[string]*sweep),
+		learnings: make(map[learnKey]*learning),
+		denied:    make(map[targetKey]time.Time),
+		held:      make(map[*batch]struct{}),
+		parked:    make(map[*Parked]struct{}),
+		tokens:    make(map[tokenKey]grant),
+		scripts:   make(map[scriptKey]struct{}),
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// Start begins the rounds. It is called once.
+func (e *Engine) Start() {
+	e.done = make(chan struct{})
+	go e.run()
+}
+
+// Close ends all jobs and waits for them. Call Drain before it, or what is held
+// waits at the server for one more min-idle. No session is served afterwards.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.cancel()
+	if e.done != nil {
+		<-e.done
+	}
+	e.jobs.Wait()
+}
+
+// Drain gives back everything that is held and the leases, and stops to claim.
+// Commands are forwarded from then on. It returns when the server has answered or
+// ctx ends.
+func (e *Engine) Drain(ctx context.Context) {
+	e.mu.Lock()
+	e.draining = true
+	var all []*batch
+	for b := range e.held {
+		all = append(all, b)
+	}
+	for _, b := range all {
+		e.release(b)
+	}
+	var led []*sweep
+	for _, w := range e.sweeps {
+		if w.leading {
+			led = append(led, w)
+		}
+	}
+	e.mu.Unlock()
+	e.giveBack(all)
+	for _, w := range led {
+		e.job(func(ctx context.Context) { e.resign(ctx, w) })
+	}
+	finished := make(chan struct{})
+	go func() { // ends with the jobs, each of which is bounded
+		e.jobs.Wait()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+	}
+}
+
+// ServerChanged says that another run of a server answers now. What was known of
+// the old one is forgotten; the streams of consumers that are still here are
+// learned anew.
+func (e *Engine) ServerChanged() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.clock = clock{}
+	clear(e.scripts)
+	clear(e.denied)
+	now := time.Now()
+	for _, w := range e.sweeps {
+		w.leading, w.pages, w.led = false, nil, 0
+		for _, list := range w.profiles {
+			for _, p := range list {
+				p.valid, p.hot = time.Time{}, nil
+			}
+		}
+		if rs := w.liveReader(); rs != nil {
+			e.learn(rs, w.minIdle, now)
+		}
+	}
+	for _, c := range e.consumers {
+		clear(c.cursors)
+	}
+	e.countLeases()
+	e.countHot()
+}
+
+// job runs f in the background, unless the engine is closed.
+func (e *Engine) job(f func(ctx context.Context)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.jobLocked(f)
+}
+
+func (e *Engine) jobLocked(f func(ctx context.Context)) {
+	if e.closed {
+		return
+	}
+	e.jobs.Go(func() {
+		ctx, cancel := context.WithTimeout(e.ctx, jobTimeout)
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// run starts what is due and sleeps until something is.
+func (e *Engine) run() {
+	defer close(e.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(e.tick(time.Now()))
+		select {
+		case <-timer.C:
+		case <-e.wake:
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+// maxSleep bounds how long nothing is looked at.
+const maxSleep = time.Minute
+
+// minSleep keeps what is due now, but cannot be helped now, from spinning.
+const minSleep = time.Millisecond
+
+// tick starts what is due and returns how long there will be nothing to do.
+func (e *Engine) tick(now time.Time) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next := now.Add(maxSleep)
+	soonest := func(t time.Time) {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	soonest(e.tickHeld(now))
+	soonest(e.tickSweeps(now))
+	soonest(e.tickParked(now))
+	e.expireTokens(now)
+	e.publishLocks()
+	return max(next.Sub(now), minSleep)
+}
+
+// poke makes run look at once.
+func (e *Engine) poke() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// faulty is true where a test wants a fault to be there.
+func (e *Engine) faulty(fault string) bool { return e.breach != nil && e.breach(fault) }
+
+// countHot reports how many profiles are hot, if that has changed. The lock is
+// held.
+func (e *Engine) countHot() {
+	n := 0
+	for _, t := range e.targets {
+		for _, p := range t.profiles {
+			if p.hot != nil {
+				n++
+			}
+		}
+	}
+	if n != e.hots {
+		e.hots = n
+		e.cfg.Events.hot(n)
+	}
+}
+
+// countLeases reports how many leases are held, if that has changed. The lock is
+// held.
+func (e *Engine) countLeases() {
+	n := 0
+	for _, w := range e.sweeps {
+		if w.leading {
+			n++
+		}
+	}
+	if n != e.leases {
+		e.leases = n
+		e.cfg.Events.leases(n)
+	}
+}

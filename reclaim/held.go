@@ -1,0 +1,187 @@
+package reclaim
+
+import (
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+// What is held was claimed for a consumer that is in the middle of its pass and
+// will ask about that stream in a moment.
+
+const (
+	// holdTime is how long a batch waits to be fetched.
+	holdTime = time.Second
+	// aloneTime is how long a stream whose batch was not fetched is not claimed ahead
+	// of its consumer's asking.
+	aloneTime = 5 * time.Second
+)
+
+// hold keeps a batch for its consumer. The lock is held.
+func (e *Engine) hold(b *batch) {
+	e.held[b] = struct{}{}
+	b.consumer.held[b.profile.target.stream] = b
+	b.profile.target.holding++
+	e.heldN += len(b.entries)
+	e.heldBytes += b.size
+	e.countHeld()
+	e.poke()
+}
+
+// release takes a batch out of what is held; whoever calls it has it from now on.
+// It returns false if somebody else has taken it before. The lock is held.
+func (e *Engine) release(b *batch) bool {
+	if _, ok := e.held[b]; !ok {
+		return false
+	}
+	delete(e.held, b)
+	delete(b.consumer.held, b.profile.target.stream)
+	b.profile.target.holding--
+	e.heldN -= len(b.entries)
+	e.heldBytes -= b.size
+	e.countHeld()
+	return true
+}
+
+func (e *Engine) countHeld() {
+	e.holding.Store(int64(len(e.held)))
+	e.cfg.Events.held(e.heldN, e.heldBytes)
+}
+
+// takeHeld takes everything that is held for a consumer. The lock is held.
+func (e *Engine) takeHeld(c *consumer) (taken []*batch) {
+	for _, b := range c.held {
+		e.release(b)
+		taken = append(taken, b)
+	}
+	return taken
+}
+
+// fetch answers a consumer from what is held for it, if it asks as it did when the
+// claim was made; else that goes back first. The lock is held.
+func (s *Session) fetch(b *batch, c claimCall, m manner) Verdict {
+	e := s.e
+	e.release(b)
+	fits := b.profile.minIdle == c.minIdle && len(b.entries) <= c.count && b.id.Proto == s.id.Proto &&
+		(c.fromStart() || c.start == b.consumer.cursors[c.stream])
+	if !fits {
+		return s.after([]*batch{b}, func() Verdict { return s.judge(c, m) })
+	}
+	b.consumer.setCursor(c.stream, textOf(b.cursor))
+	e.cfg.Events.local(m.name)
+	v := answer(m.wrap(b.reply()))
+	v.Handout = &Handout{e: e, batches: []*batch{b}}
+	if e.faulty("twice") {
+		e.hold(b)
+	}
+	return v
+}
+
+// tickHeld gives back what nobody has fetched in time. The lock is held.
+func (e *Engine) tickHeld(now time.Time) (next time.Time) {
+	var late []*batch
+	for b := range e.held {
+		due := b.at.Add(holdTime)
+		if now.Before(due) {
+			if next.IsZero() || due.Before(next) {
+				next = due
+			}
+			continue
+		}
+		late = append(late, b)
+	}
+	for _, b := range late {
+		e.release(b)
+		b.consumer.alone[b.profile.target.stream] = now.Add(aloneTime)
+	}
+	e.giveBackLocked(late)
+	return next
+}
+
+// settle drops from what is held the entries that a client acks or deletes.
+func (s *Session) settle(cmd resp.Command) {
+	ids := s.named(cmd)
+	if len(ids) == 0 {
+		return
+	}
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for b := range e.held {
+		if !b.concerns(s.id, cmd) {
+			continue
+		}
+		for _, id := range ids {
+			size, n := b.size, len(b.entries)
+			if b.remove(id) {
+				e.heldN -= n - len(b.entries)
+				e.heldBytes -= size - b.size
+			}
+		}
+		if b.ids() == 0 {
+			e.release(b)
+		}
+	}
+	e.countHeld()
+}
+
+// takeNamed takes the batches of which a client moves an entry by its id.
+func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
+	ids := s.named(cmd)
+	if len(ids) == 0 {
+		return nil
+	}
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for b := range e.held {
+		if b.concerns(s.id, cmd) && b.hasAny(ids) {
+			e.release(b)
+			taken = append(taken, b)
+		}
+	}
+	return taken
+}
+
+// named lists the arguments of a command that look like ids, if anything is held
+// that they could name.
+func (s *Session) named(cmd resp.Command) (ids []string) {
+	if s.e.holding.Load() == 0 {
+		return nil
+	}
+	for i := 2; i < cmd.Len(); i++ {
+		if a := cmd.Arg(i); len(a) > 0 && a[0]-'0' <= 9 {
+			id := string(a)
+			ids = append(ids, id)
+			if !hasDash(id) {
+				ids = append(ids, id+"-0")
+			}
+		}
+	}
+	return ids
+}
+
+func hasDash(id string) bool {
+	for i := range len(id) {
+		if id[i] == '-' {
+			return true
+		}
+	}
+	return false
+}
+
+// concerns reports whether a command is about the batch's stream.
+func (b *batch) concerns(id Identity, cmd resp.Command) bool {
+	return b.id.DB == id.DB && b.profile.target.stream == string(cmd.Arg(1))
+}
+
+func (b *batch) hasAny(ids []string) bool {
+	for _, e := range b.entries {
+		for _, id := range ids {
+			if e.id == id && id != "" {
+				return true
+			}
+		}
+	}
+	return false
+}

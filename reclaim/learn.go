@@ -1,0 +1,272 @@
+package reclaim
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+// learnKey names a learning: one at a time for a user, a set of streams and a
+// min-idle.
+type learnKey struct{ user, sweep string }
+
+// learning is the question, under way, whether this user may reclaim these
+// streams, and what there is to be reclaimed. Commands about them wait for it.
+type learning struct {
+	id       Identity
+	rs       *readSet
+	consumer string
+	group    string
+	minIdle  time.Duration
+	sweep    string
+	streams  []string
+	targets  map[string]bool // the streams
+	locks    map[string]bool // their lock keys
+	done     chan struct{}
+}
+
+// learnPatience bounds how long a command waits for a learning.
+const learnPatience = 2 * time.Second
+
+// deniedFor is in how many intervals a user is not asked again about what the
+// server's ACL refuses.
+const deniedFor = 10
+
+// maxID is behind every pending entry: an XAUTOCLAIM from there examines nothing,
+// and yet proves that the user may, that the stream and the group are there, and
+// how this server writes "nothing".
+const maxID = "18446744073709551615-18446744073709551615"
+
+// learn asks about the streams of a set that have no result. The lock is held.
+func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
+	c := rs.consumer
+	if minIdle < MinIdle || e.draining || e.closed {
+		return
+	}
+	l := &learning{
+		id: rs.id, rs: rs, consumer: c.name, group: c.group, minIdle: minIdle,
+		sweep:   sweepKey(c.db, c.group, minIdle, rs.streams),
+		targets: make(map[string]bool),
+		locks:   make(map[string]bool),
+		done:    make(chan struct{}),
+	}
+	k := learnKey{c.user, l.sweep}
+	if e.learnings[k] != nil {
+		return
+	}
+	for _, s := range rs.streams {
+		tk := targetKey{c.db, c.user, s, c.group}
+		if l.targets[s] || now.Before(e.denied[tk]) {
+			continue
+		}
+		if t := e.targets[tk]; t != nil && t.profiles[minIdle] != nil && t.profiles[minIdle].temper(now) != unknown {
+			continue
+		}
+		l.targets[s] = true
+		l.streams = append(l.streams, s)
+		for _, key := range lockKeys(e.cfg.Locks, s, c.group) {
+			l.locks[key] = true
+		}
+	}
+	if e.profiles+len(l.streams) > maxProfiles {
+		return
+	}
+	if len(l.streams) == 0 {
+		e.watchSet(rs, minIdle, now)
+		return
+	}
+	if e.locks.Load() == nil {
+		e.locks.Store(&lockIndex{}) // lock steps look for learnings from now on
+	}
+	e.learnings[k] = l
+	e.jobLocked(func(ctx context.Context) {
+		err := e.ask(ctx, l)
+		e.mu.Lock()
+		delete(e.learnings, k)
+		e.mu.Unlock()
+		close(l.done)
+		if err != nil {
+			e.cfg.Logger.Warn("streams could not be learned", "group", l.group, "streams", len(l.streams), "error", err)
+		}
+	})
+}
+
+// ask sends one pipeline with two questions per stream.
+func (e *Engine) ask(ctx context.Context, l *learning) error {
+	if err := e.learnClock(ctx); err != nil {
+		return err
+	}
+	sent := time.Now()
+	e.mu.Lock()
+	now := e.clock.server(sent)
+	e.mu.Unlock()
+	var commands []byte
+	for _, s := range l.streams {
+		commands = resp.AppendCommand(commands, "XAUTOCLAIM", s, l.group, l.consumer, millis(l.minIdle), maxID, "COUNT", "1")
+		commands = appendProbe(commands, s, l.group, l.minIdle, probeEnd(now, l.minIdle))
+	}
+	replies, err := e.up.Do(ctx, l.id, commands, 2*len(l.streams))
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.learned(l, replies, sent)
+	return nil
+}
+
+// learned takes the answers to a learning's questions. The lock is held.
+func (e *Engine) learned(l *learning, replies [][]byte, sent time.Time) {
+	denied := 0
+	var got []*profile
+	for i, s := range l.streams {
+		tk := targetKey{l.id.DB, l.id.User, s, l.group}
+		empty, probe := replies[2*i], replies[2*i+1]
+		if errorCode(empty) == "NOPERM" || errorCode(probe) == "NOPERM" {
+			e.denied[tk] = sent.Add(deniedFor * e.cfg.Interval)
+			denied++
+			continue
+		}
+		h, ok := parseProbe(probe, sent)
+		if !ok || !emptyClaim(empty) {
+			continue
+		}
+		p := e.profileFor(tk, l.minIdle, slices.Clone(empty))
+		p.result(sent, sent.Add(validity*e.interval(l.minIdle)), h)
+		got = append(got, p)
+	}
+	if denied > 0 {
+		e.cfg.Logger.Warn("not allowed to ask about pending entries; their commands are forwarded",
+			"user", l.id.User, "group", l.group, "streams", denied)
+	}
+	if len(got) == 0 {
+		return
+	}
+	e.watchSet(l.rs, l.minIdle, sent)
+	e.publishLocks()
+	e.countHot()
+	e.poke()
+}
+
+// watchSet puts a consumer's streams under the rounds of a sweep. The lock is held.
+func (e *Engine) watchSet(rs *readSet, minIdle time.Duration, now time.Time) {
+	w := e.sweepFor(rs, minIdle, now)
+	w.readers[rs] = struct{}{}
+	rs.sweeps[w] = struct{}{}
+	for i, s := range w.streams {
+		t := e.targets[targetKey{rs.consumer.db, rs.consumer.user, s, rs.consumer.group}]
+		if t == nil || t.profiles[minIdle] == nil {
+			continue
+		}
+		w.add(i, t.profiles[minIdle])
+	}
+	for _, other := range rs.consumer.reads {
+		if other == rs || !within(other.streams, rs.streams) {
+			continue
+		}
+		for v := range other.sweeps {
+			if v.minIdle == minIdle && v != w {
+				delete(other.sweeps, v)
+				delete(v.readers, other)
+			}
+		}
+	}
+}
+
+// within reports whether all of a are among b.
+func within(a, b []string) bool {
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// awaitLearning defers a lock step about a stream that is being learned; again
+// judges it afterwards. The lock is held.
+func (s *Session) awaitLearning(key []byte, cmd resp.Command, again func(resp.Command) Verdict) Verdict {
+	for _, l := range s.e.learnings {
+		if l.id.DB == s.id.DB && l.id.User == s.id.User && l.locks[string(key)] {
+			own := cloneCommand(cmd)
+			return s.await(l, func() Verdict { return again(own) })
+		}
+	}
+	return Verdict{}
+}
+
+// await defers a command until a learning has ended. What then is judged as
+// deferred is carried out at once.
+func (s *Session) await(l *learning, again func() Verdict) Verdict {
+	return s.deferred(func(ctx context.Context) Verdict {
+		patience := time.NewTimer(learnPatience)
+		defer patience.Stop()
+		select {
+		case <-l.done:
+		case <-patience.C:
+			return s.forward("unknown")
+		case <-ctx.Done():
+			return s.forward("unknown")
+		}
+		return s.final(ctx, again())
+	})
+}
+
+// appendProbe asks for the first pending entry that has been idle long enough,
+// among those that are old enough.
+func appendProbe(dst []byte, stream, group string, minIdle time.Duration, end string) []byte {
+	return resp.AppendCommand(dst, "XPENDING", stream, group, "IDLE", millis(minIdle), "-", end, "1")
+}
+
+// probeEnd is the last id that an entry can have that is old enough. Looking no
+// further spares the server a walk over everything that is being worked on.
+func probeEnd(server time.Time, minIdle time.Duration) string {
+	return strconv.FormatInt(max(server.Add(-minIdle).UnixMilli(), 0), 10)
+}
+
+// parseProbe reads the reply to a probe asked at a time of ours; h is nil if it
+// found nothing.
+func parseProbe(raw []byte, at time.Time) (h *hit, ok bool) {
+	list, ok := parsePending(raw)
+	if !ok || len(list) == 0 {
+		return nil, ok
+	}
+	return &hit{id: list[0].id, owner: list[0].owner, count: list[0].count, at: at}, true
+}
+
+// pendingEntry is one line of XPENDING's long form.
+type pendingEntry struct {
+	id, owner string
+	idle      time.Duration
+	count     int64
+}
+
+func parsePending(raw []byte) (list []pendingEntry, ok bool) {
+	v, _, err := resp.Parse(raw)
+	if err != nil || v.Kind != '*' {
+		return nil, false
+	}
+	for _, line := range v.Elems {
+		if len(line.Elems) != 4 {
+			return nil, false
+		}
+		idle, err := strconv.ParseInt(string(line.Elems[2].Text), 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		count, err := strconv.ParseInt(string(line.Elems[3].Text), 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, pendingEntry{
+			id:    string(line.Elems[0].Text),
+			owner: string(line.Elems[1].Text),
+			idle:  time.Duration(idle) * time.Millisecond,
+			count: count,
+		})
+	}
+	return list, true
+}

@@ -1,0 +1,73 @@
+package reclaim
+
+// kind is what a command means to reclaim.
+type kind uint8
+
+const (
+	kindNone kind = iota
+	kindGet
+	kindSet
+	kindEvalSHA
+	kindScript
+	kindClaim  // XAUTOCLAIM
+	kindRead   // XREADGROUP
+	kindSettle // XACK, XDEL and their kin: what they name is not to be handed out any more
+	kindMove   // XCLAIM, XNACK: somebody moves entries by name
+	kindGroup  // XGROUP
+)
+
+// Interesting reports whether a command of this name can mean anything to a
+// Session. It allocates nothing and looks at the length first: most names end
+// there.
+func Interesting(name []byte) bool { return kindOf(name) != kindNone }
+
+func kindOf(name []byte) kind {
+	switch len(name) {
+	case 3:
+		switch {
+		case fold(name, "get"):
+			return kindGet
+		case fold(name, "set"):
+			return kindSet
+		}
+	case 4:
+		if fold(name, "xack") || fold(name, "xdel") {
+			return kindSettle
+		}
+	case 5:
+		if fold(name, "xnack") {
+			return kindMove
+		}
+	case 6:
+		return kindOfSix(name)
+	case 7:
+		switch {
+		case fold(name, "evalsha"):
+			return kindEvalSHA
+		case fold(name, "xackdel"):
+			return kindSettle
+		}
+	case 10:
+		switch {
+		case fold(name, "xautoclaim"):
+			return kindClaim
+		case fold(name, "xreadgroup"):
+			return kindRead
+		}
+	}
+	return kindNone
+}
+
+func kindOfSix(name []byte) kind {
+	switch {
+	case fold(name, "xclaim"):
+		return kindMove
+	case fold(name, "xdelex"):
+		return kindSettle
+	case fold(name, "script"):
+		return kindScript
+	case fold(name, "xgroup"):
+		return kindGroup
+	}
+	return kindNone
+}

@@ -1,0 +1,352 @@
+package reclaim
+
+import (
+	"context"
+
+	"slices"
+	"strconv"
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+// Parked is a read that is blocked at the server, with nothing to read. If entries
+// become reclaimable meanwhile and its client does not ask for them by itself, they
+// are given to it as if they were new.
+type Parked struct {
+	s       *Session
+	id      Identity
+	rs      *readSet
+	call    groupRead
+	since   time.Time
+	unblock chan struct{}
+	called  bool // unblock has been signalled for the read under way
+	ended   bool
+}
+
+// Outcome says what becomes of a blocked read that was answered with a null.
+type Outcome struct {
+	// Again says that the read is to be sent once more, with Block as its BLOCK (0 is
+	// for ever), and that the Parked lives on. Otherwise Reply answers the client.
+	Again   bool
+	Block   time.Duration
+	Reply   []byte
+	Handout *Handout // entries that Reply carries, or nil
+}
+
+const (
+	// parkedPage is how many idle entries are listed at once when looking for those
+	// of others; parkedPages is how often that is done for one claim.
+	parkedPage  = 100
+	parkedPages = 10
+	// parkedCount is the most that a read without COUNT is given.
+	parkedCount = 100
+	// quietIntervals is for how many intervals nobody must have asked for a stream's
+	// reclaimable entries before a parked read is given them.
+	quietIntervals = 2
+)
+
+// park begins to watch a blocked read. The lock is held.
+func (e *Engine) park(s *Session, rs *readSet, call groupRead, now time.Time) *Parked {
+	p := &Parked{s: s, id: s.id, rs: rs, call: call, since: now, unblock: make(chan struct{}, 1)}
+	rs.parked++
+	e.parked[p] = struct{}{}
+	if e.hots > 0 {
+		e.poke()
+	}
+	return p
+}
+
+// Unblock is signalled when the read is to be called back by CLIENT UNBLOCK.
+func (p *Parked) Unblock() <-chan struct{} { return p.unblock }
+
+// End says that the read was answered with data or an error, or will not be
+// answered any more. It may be called again.
+func (p *Parked) End(reply []byte) {
+	e := p.s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.ended {
+		return
+	}
+	p.ended = true
+	delete(e.parked, p)
+	p.rs.parked--
+	p.rs.used = time.Now()
+	if len(reply) > 0 && !isError(reply) {
+		p.rs.proven = true
+		p.rs.consumer.last = p.rs
+	}
+}
+
+// Nil takes the null by which the read has ended, because its time was up or
+// because it was called back. It claims what there is, in about two round trips.
+func (p *Parked) Nil(ctx context.Context, null []byte) Outcome {
+	e := p.s.e
+	batches := p.claim(ctx)
+	e.mu.Lock()
+	p.rs.proven = true
+	p.rs.consumer.last = p.rs
+	called := p.called
+	p.called = false
+	select { // a signal that came too late must not call back the next one
+	case <-p.unblock:
+	default:
+	}
+	gone := e.draining || e.closed
+	e.mu.Unlock()
+	if len(batches) > 0 {
+		p.End(nil)
+		return Outcome{Reply: p.reply(batches), Handout: &Handout{e: e, batches: batches}}
+	}
+	if !called || gone {
+		p.End(null)
+		return Outcome{Reply: null}
+	}
+	left := time.Duration(0)
+	if p.call.block > 0 {
+		if left = p.call.block - time.Since(p.since); left < time.Millisecond {
+			p.End(null)
+			return Outcome{Reply: null}
+		}
+	}
+	return Outcome{Again: true, Block: left}
+}
+
+// reply writes the claimed entries as the read's own reply.
+func (p *Parked) reply(batches []*batch) []byte {
+	var list []readEntries
+	for _, b := range batches {
+		r := readEntries{stream: b.profile.target.stream}
+		for _, en := range b.entries {
+			r.entries = append(r.entries, en.raw)
+		}
+		list = append(list, r)
+	}
+	return readReply(p.id.Proto, list)
+}
+
+// tickParked calls back the reads for which there is something. The lock is held.
+func (e *Engine) tickParked(now time.Time) (next time.Time) {
+	if e.hots == 0 {
+		return next
+	}
+	for p := range e.parked {
+		if p.called || p.call.block > 0 && p.call.block <= e.cfg.Interval {
+			continue // its own null comes soon enough
+		}
+		ready, at := e.ready(p, now)
+		if len(ready) > 0 {
+			p.called = true
+			select {
+			case p.unblock <- struct{}{}:
+			default:
+			}
+			continue
+		}
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// ready lists the hot profiles that a parked read may be given from, and if there
+// are none, when there may be. The lock is held.
+func (e *Engine) ready(p *Parked, now time.Time) (list []*profile, at time.Time) {
+	c := p.rs.consumer
+	if c.live == 0 || p.ended || e.draining {
+		return nil, at
+	}
+	for _, s := range p.rs.streams {
+		t := e.targets[targetKey{c.db, c.user, s, c.group}]
+		if t == nil || t.holding > 0 {
+			continue
+		}
+		q := t.hotProfile(now)
+		if q == nil || c.tried[q] == q.round {
+			continue
+		}
+		quiet := t.asked.Add(quietIntervals * e.interval(q.minIdle))
+		if !t.asked.IsZero() && now.Before(quiet) {
+			if at.IsZero() || quiet.Before(at) {
+				at = quiet
+			}
+			continue
+		}
+		if list = append(list, q); len(list) > claimAhead {
+			break
+		}
+	}
+	return list, at
+}
+
+// hotProfile is the hot profile with the longest min-idle: what that one finds,
+// every client of the stream regards as abandoned.
+func (t *target) hotProfile(now time.Time) (best *profile) {
+	for _, p := range t.profiles {
+		if p.temper(now) == hot && (best == nil || p.minIdle > best.minIdle) {
+			best = p
+		}
+	}
+	return best
+}
+
+// search is the claim for one stream of a parked read.
+type search struct {
+	p      *profile
+	from   *hit
+	next   string // where the next page begins
+	found  []pendingEntry
+	others bool // the list was read to its end and all of it is found
+}
+
+// claim claims for the read what is ready.
+func (p *Parked) claim(ctx context.Context) []*batch {
+	e := p.s.e
+	e.mu.Lock()
+	ready, _ := e.ready(p, time.Now())
+	var searches []*search
+	for _, q := range ready {
+		p.rs.consumer.tried[q] = q.round
+		searches = append(searches, &search{p: q, from: q.hot, next: q.hot.id})
+	}
+	e.mu.Unlock()
+	if len(searches) == 0 {
+		return nil
+	}
+	batches, err := p.claimAll(ctx, searches)
+	if err != nil {
+		e.cfg.Logger.Warn("a parked read could not be given reclaimable entries", "group", p.call.group, "error", err)
+	}
+	return batches
+}
+
+// claimAll lists what is idle, by pages, and claims by id what may be given.
+func (p *Parked) claimAll(ctx context.Context, searches []*search) ([]*batch, error) {
+	for n, open := 0, slices.Clone(searches); n < parkedPages && len(open) > 0; n++ {
+		var err error
+		if open, err = p.list(ctx, open); err != nil {
+			return nil, err
+		}
+	}
+	var commands []byte
+	var asked []*search
+	for _, s := range searches {
+		if len(s.found) > 0 {
+			commands = p.appendClaim(commands, s)
+			asked = append(asked, s)
+		} else {
+			p.done(s, nil)
+		}
+	}
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	replies, err := p.s.e.up.Do(ctx, p.id, commands, len(asked))
+	if err != nil {
+		return nil, err
+	}
+	arrived := time.Now()
+	var batches []*batch
+	for i, s := range asked {
+		if b := p.done(s, p.batch(s, replies[i], arrived)); b != nil {
+			batches = append(batches, b)
+		}
+	}
+	return batches, nil
+}
+
+// list reads one page for each search and returns those that need another.
+func (p *Parked) list(ctx context.Context, searches []*search) (more []*search, err error) {
+	var commands []byte
+	for _, s := range searches {
+		t := s.p.target
+		commands = resp.AppendCommand(commands, "XPENDING", t.stream, t.group, "IDLE", millis(s.p.minIdle), s.next, "+", strconv.Itoa(parkedPage))
+	}
+	replies, err := p.s.e.up.Do(ctx, p.id, commands, len(searches))
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range searches {
+		list, _ := parsePending(replies[i])
+		if p.take(s, list) {
+			more = append(more, s)
+		}
+	}
+	return more, nil
+}
+
+// take chooses from one page and reports whether another is wanted.
+func (p *Parked) take(s *search, list []pendingEntry) (more bool) {
+	limit := p.limit()
+	own := false
+	for i, en := range list {
+		if en.owner == p.call.consumer && !s.p.own {
+			own = true
+			continue
+		}
+		if len(s.found) == limit {
+			return false
+		}
+		s.found = append(s.found, list[i])
+	}
+	s.others = len(list) < parkedPage && !own
+	if len(list) < parkedPage || len(s.found) == limit {
+		return false
+	}
+	s.next = "(" + list[len(list)-1].id
+	return true
+}
+
+// limit is the most entries per stream that the read may be given.
+func (p *Parked) limit() int {
+	if p.call.count > 0 {
+		return min(p.call.count, parkedPage*parkedPages)
+	}
+	return parkedCount
+}
+
+// appendClaim claims what was found, as far as it is idle still.
+func (p *Parked) appendClaim(dst []byte, s *search) []byte {
+	t := s.p.target
+	args := []string{"XCLAIM", t.stream, t.group, p.call.consumer, millis(s.p.minIdle)}
+	for _, en := range s.found {
+		args = append(args, en.id)
+	}
+	return resp.AppendCommand(dst, args...)
+}
+
+// batch takes the reply to a claim by id.
+func (p *Parked) batch(s *search, raw []byte, arrived time.Time) *batch {
+	list, err := elements(raw)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	b := &batch{profile: s.p, consumer: p.rs.consumer, id: p.id, at: arrived}
+	for _, en := range list {
+		if id := entryID(en); id != "" {
+			b.entries = append(b.entries, entry{id: id, raw: en})
+		}
+	}
+	b.know(s.found)
+	if len(b.entries) == 0 {
+		return nil
+	}
+	return b
+}
+
+// done notes what a search has come to.
+func (p *Parked) done(s *search, b *batch) *batch {
+	e := p.s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.p.hot == s.from && s.others {
+		s.p.hot = nil
+		e.countHot()
+	}
+	if b != nil {
+		e.cfg.Events.entries("claimed", s.p.target.stream, s.p.target.group, b.ids())
+	}
+	return b
+}

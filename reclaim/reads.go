@@ -1,0 +1,124 @@
+package reclaim
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+// lastRead remembers how a session's XREADGROUP was understood: a worker sends the
+// same bytes all its life.
+type lastRead struct {
+	raw   []byte
+	call  groupRead
+	fresh []string
+	key   string
+}
+
+// maxLastRead bounds the bytes that are remembered per session.
+const maxLastRead = 16 << 10
+
+// parseRead reads an XREADGROUP, or recalls what it was when it came last.
+func (s *Session) parseRead(cmd resp.Command) (*lastRead, bool) {
+	if bytes.Equal(cmd.Raw, s.last.raw) && len(cmd.Raw) > 0 {
+		return &s.last, true
+	}
+	call, ok := parseGroupRead(cmd)
+	if !ok {
+		return nil, false
+	}
+	l := lastRead{call: call, fresh: call.freshStreams()}
+	l.key = setKey(l.fresh)
+	if len(cmd.Raw) <= maxLastRead {
+		l.raw = bytes.Clone(cmd.Raw)
+		s.last = l
+		return &s.last, true
+	}
+	return &l, true
+}
+
+// read judges an XREADGROUP: who reads what is how a pass is known before it comes.
+func (s *Session) read(cmd resp.Command) Verdict {
+	l, ok := s.parseRead(cmd)
+	if !ok {
+		return Verdict{}
+	}
+	if moved := s.takeHistory(cmd); len(moved) > 0 {
+		return s.after(moved, pass)
+	}
+	if len(l.fresh) == 0 || len(l.fresh) != len(l.call.streams) {
+		return Verdict{}
+	}
+	e := s.e
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := s.consumer(l.call.group, l.call.consumer)
+	if c == nil {
+		return Verdict{}
+	}
+	rs := c.reading(l.key, l.fresh, s.id, now)
+	e.applyRule(rs, now)
+	var v Verdict
+	if l.call.blocks && !l.call.noack && e.cfg.Mode == On && !e.draining {
+		v.Parked = e.park(s, rs, l.call, now)
+	}
+	if rs.proven {
+		c.last = rs
+	} else {
+		v.Watch = &Watch{seen: func(reply []byte) { e.readSeen(rs, reply) }}
+	}
+	return v
+}
+
+// readSeen takes the reply to a read whose streams are not known yet.
+func (e *Engine) readSeen(rs *readSet, reply []byte) {
+	if len(reply) == 0 || isError(reply) {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rs.proven = true
+	rs.consumer.last = rs
+}
+
+// applyRule makes profiles for clients that never reclaim, if the operator says
+// so. The learning call proves what the client itself never shows. The lock is
+// held.
+func (e *Engine) applyRule(rs *readSet, now time.Time) {
+	if len(rs.sweeps) > 0 || now.Before(rs.again) || e.draining {
+		return
+	}
+	if rule, ok := e.cfg.rule(rs.consumer.group); ok {
+		rs.again = now.Add(e.cfg.Interval)
+		e.learn(rs, rule.MinIdle, now)
+	}
+}
+
+// takeHistory takes what is held for the consumer whose history a read asks for:
+// the server shows it that, and it must see it as it would without us.
+func (s *Session) takeHistory(cmd resp.Command) (taken []*batch) {
+	if s.e.holding.Load() == 0 {
+		return nil
+	}
+	l, ok := s.parseRead(cmd)
+	if !ok || len(l.fresh) == len(l.call.streams) {
+		return nil
+	}
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.consumers[consumerKey{s.id.DB, s.id.User, l.call.group, l.call.consumer}]
+	if c == nil {
+		return nil
+	}
+	for stream, b := range c.held {
+		if slices.Contains(l.call.streams, stream) {
+			e.release(b)
+			taken = append(taken, b)
+		}
+	}
+	return taken
+}

@@ -1,0 +1,132 @@
+package reclaim
+
+import (
+	"context"
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+// Session is one client connection as reclaim sees it. Its methods are called by
+// the connection's reader, one at a time.
+type Session struct {
+	e         *Engine
+	id        Identity
+	consumers []*consumer // under the engine's lock
+	left      bool        // likewise
+	last      lastRead
+}
+
+// Join begins a session.
+func (e *Engine) Join(id Identity) *Session { return &Session{e: e, id: id} }
+
+// Become changes the session's identity, after SELECT, AUTH, HELLO or RESET.
+func (s *Session) Become(id Identity) {
+	if s.id == id {
+		return
+	}
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.id.User != id.User || s.id.DB != id.DB {
+		e.giveBackLocked(s.leaveConsumers(time.Now()))
+	}
+	s.id = id
+	s.last = lastRead{}
+}
+
+// Leave ends the session: nothing is claimed for its consumers any more unless
+// they have other connections, and what is held for them is given back.
+func (s *Session) Leave() {
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.left = true
+	e.giveBackLocked(s.leaveConsumers(time.Now()))
+}
+
+// Command judges a command outside of a transaction, class shared or blocking.
+// Commands that are not Interesting need not be shown.
+func (s *Session) Command(cmd resp.Command) Verdict {
+	e := s.e
+	if e.cfg.Mode == Off {
+		return Verdict{}
+	}
+	switch kindOf(cmd.Arg(0)) {
+	case kindGet:
+		return s.get(cmd)
+	case kindSet:
+		return s.set(cmd)
+	case kindEvalSHA:
+		return s.evalSHA(cmd)
+	case kindScript:
+		return s.script(cmd)
+	case kindClaim:
+		return s.claim(cmd)
+	case kindRead:
+		return s.read(cmd)
+	case kindSettle:
+		s.settle(cmd)
+	case kindMove:
+		return s.move(cmd)
+	case kindGroup:
+		return s.group(cmd)
+	}
+	return Verdict{}
+}
+
+// Block judges a complete transaction, from MULTI to EXEC. Its verdict is about
+// all of it: an answer holds one reply for each command.
+func (s *Session) Block(cmds []resp.Command) Verdict {
+	if s.e.cfg.Mode == Off {
+		return Verdict{}
+	}
+	if f, ok := s.parseForm(cmds); ok {
+		return s.form(f)
+	}
+	var moved []*batch
+	for _, c := range cmds {
+		switch kindOf(c.Arg(0)) {
+		case kindSettle:
+			s.settle(c)
+		case kindMove:
+			moved = append(moved, s.takeNamed(c)...)
+		case kindRead:
+			moved = append(moved, s.takeHistory(c)...)
+		}
+	}
+	return s.after(moved, pass)
+}
+
+// after gives back what was held before the command goes its way, so that the
+// server sees the entries as they would be without us.
+func (s *Session) after(held []*batch, then func() Verdict) Verdict {
+	if len(held) == 0 {
+		return then()
+	}
+	return s.deferred(func(ctx context.Context) Verdict {
+		s.e.restoreAll(ctx, held)
+		return s.final(ctx, then())
+	})
+}
+
+// final carries out at once what is to be deferred.
+func (s *Session) final(ctx context.Context, v Verdict) Verdict {
+	for v.Action == Defer {
+		v = v.Task.Run(ctx)
+	}
+	return v
+}
+
+// pass forwards a command as it is.
+func pass() Verdict { return Verdict{} }
+
+func (s *Session) deferred(run func(ctx context.Context) Verdict) Verdict {
+	return Verdict{Action: Defer, Task: &Task{run: run}}
+}
+
+// forward lets a command of a reclaim pass through and says why.
+func (s *Session) forward(reason string) Verdict {
+	s.e.cfg.Events.forwarded(reason)
+	return Verdict{}
+}

@@ -1,0 +1,191 @@
+package reclaim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// validity is for how many intervals a result counts: two that the lease of a dead
+// holder still stands, one until somebody takes it, one until all have read the new
+// result.
+const validity = 4
+
+// lifeIntervals is for how many intervals streams are watched that nobody reads.
+const lifeIntervals = 10
+
+// sweep is a set of streams that are probed together. Proxies whose clients read
+// the same streams have the same sweep, and take turns by its lease.
+type sweep struct {
+	key      string
+	db       int
+	group    string
+	minIdle  time.Duration
+	interval time.Duration
+	streams  []string // sorted: results name them by number
+	lease    string
+	profiles [][]*profile // by stream, one per user that has proved it
+	readers  map[*readSet]struct{}
+
+	due     time.Time
+	tried   time.Time
+	running bool
+	leading bool
+	warned  bool
+	led     int    // rounds led since the lease was taken
+	round   uint64 // of the last result
+	// watched are streams to be probed to their very end, by number: until then in the
+	// server's time, for ever if zero.
+	watched map[int]time.Time
+	hinted  map[string]time.Time
+	pages   map[int]*page
+}
+
+// sweepKey names a sweep within the process.
+func sweepKey(db int, group string, minIdle time.Duration, streams []string) string {
+	return strings.Join([]string{strconv.Itoa(db), group, millis(minIdle), setKey(streams)}, "\x00")
+}
+
+// interval is the time between rounds for a min-idle: short ones want to be seen
+// within half of themselves.
+func (e *Engine) interval(minIdle time.Duration) time.Duration {
+	return min(e.cfg.Interval, minIdle/2)
+}
+
+// sweepFor finds or makes the sweep for a set of streams. The lock is held.
+func (e *Engine) sweepFor(rs *readSet, minIdle time.Duration, now time.Time) *sweep {
+	c := rs.consumer
+	k := sweepKey(c.db, c.group, minIdle, rs.streams)
+	if w := e.sweeps[k]; w != nil {
+		return w
+	}
+	w := &sweep{
+		key: k, db: c.db, group: c.group, minIdle: minIdle, interval: e.interval(minIdle),
+		readers: make(map[*readSet]struct{}),
+		watched: make(map[int]time.Time),
+		hinted:  make(map[string]time.Time),
+	}
+	w.streams = slices.Clone(rs.streams)
+	slices.Sort(w.streams)
+	w.streams = slices.Compact(w.streams)
+	w.profiles = make([][]*profile, len(w.streams))
+	// The braces keep a lease and its list in one slot of a cluster.
+	sum := sha256.Sum256([]byte(k))
+	w.lease = e.cfg.KeyPrefix + "lease:{" + hex.EncodeToString(sum[:12]) + "}"
+	w.due = now.Add(rand.N(w.interval))
+	e.sweeps[k] = w
+	return w
+}
+
+// add puts a profile under the sweep's results.
+func (w *sweep) add(i int, p *profile) {
+	if !slices.Contains(w.profiles[i], p) {
+		w.profiles[i] = append(w.profiles[i], p)
+		p.sweeps[w] = struct{}{}
+	}
+}
+
+// drop takes a profile out.
+func (w *sweep) drop(p *profile) {
+	for i, list := range w.profiles {
+		w.profiles[i] = slices.DeleteFunc(list, func(q *profile) bool { return p == q })
+	}
+	delete(p.sweeps, w)
+}
+
+// life is how long streams stay watched that no connection reads.
+func (w *sweep) life(cfg *Config) time.Duration {
+	return max(lifeIntervals*cfg.Interval, 2*w.minIdle)
+}
+
+// liveReader returns a reader that has a connection, nil if there is none.
+func (w *sweep) liveReader() *readSet {
+	for rs := range w.readers {
+		if rs.live() {
+			return rs
+		}
+	}
+	return nil
+}
+
+// next sets the time of the next round: an interval from now, less up to a tenth,
+// so that proxies started together do not stay together.
+func (w *sweep) next(now time.Time) {
+	w.due = now.Add(w.interval - rand.N(w.interval/10+1))
+}
+
+// tickSweeps starts the rounds that are due and ends sweeps that nobody needs. The
+// lock is held.
+func (e *Engine) tickSweeps(now time.Time) (next time.Time) {
+	for _, w := range e.sweeps {
+		e.pruneReaders(w, now)
+		switch {
+		case len(w.readers) == 0:
+			e.endSweep(w)
+			continue
+		case w.running:
+			continue
+		case now.Before(w.due):
+		case e.draining || w.liveReader() == nil:
+			if w.leading {
+				e.jobLocked(func(ctx context.Context) { e.resign(ctx, w) })
+			}
+			w.next(now)
+		default:
+			w.running, w.tried = true, now
+			e.jobLocked(func(ctx context.Context) { e.runRound(ctx, w) })
+			continue
+		}
+		if next.IsZero() || w.due.Before(next) {
+			next = w.due
+		}
+	}
+	return next
+}
+
+// pruneReaders drops what has not been read for long. The lock is held.
+func (e *Engine) pruneReaders(w *sweep, now time.Time) {
+	for rs := range w.readers {
+		if rs.live() && rs.parked > 0 || now.Sub(rs.used) < w.life(&e.cfg) {
+			continue
+		}
+		delete(w.readers, rs)
+		delete(rs.sweeps, w)
+		e.forgetConsumer(rs.consumer, now)
+	}
+}
+
+// endSweep forgets a sweep and the profiles that no other one covers. The lock is
+// held.
+func (e *Engine) endSweep(w *sweep) {
+	delete(e.sweeps, w.key)
+	for _, list := range w.profiles {
+		for _, p := range slices.Clone(list) {
+			w.drop(p)
+			if len(p.sweeps) == 0 {
+				e.endProfile(p)
+			}
+		}
+	}
+	if w.leading {
+		e.jobLocked(func(ctx context.Context) { e.resign(ctx, w) })
+	}
+	e.publishLocks()
+	e.countHot()
+}
+
+// hurry brings the next round forward for a profile whose result is no longer
+// good, because nobody was here to need it. The lock is held.
+func (e *Engine) hurry(p *profile, now time.Time) {
+	for w := range p.sweeps {
+		if !w.running && now.Sub(w.tried) > w.interval/4 && w.due.After(now) {
+			w.due = now
+			e.poke()
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package reclaim
+
+import (
+	"context"
+	"errors"
+)
+
+// Identity says as whom commands run: a connection of this ACL user, in this
+// database, in this version of the protocol.
+type Identity struct {
+	// User is the proven ACL user; empty is the upstream URL's own.
+	User string
+	// DB is the selected database.
+	DB int
+	// Proto is the protocol version, 2 or 3.
+	Proto int
+}
+
+// Upstream runs commands for reclaim. commands holds n complete commands; they are
+// sent in one piece over one connection, and the n raw replies come back in order.
+// Replies belong to the caller. An error means that not all replies came: it wraps
+// ErrNotSent if none of the commands can have reached the server, else what they
+// did is unknown. Methods are safe for concurrent use and end with ctx.
+type Upstream interface {
+	// Do runs commands as a client's identity. The commands never block and never
+	// change their connection.
+	Do(ctx context.Context, as Identity, commands []byte, n int) ([][]byte, error)
+	// Control runs commands as the upstream URL's own user, in its database and in
+	// version 2 or 3 of the protocol.
+	Control(ctx context.Context, commands []byte, n int) ([][]byte, error)
+}
+
+// ErrNotSent is wrapped by an Upstream's errors when nothing has been executed.
+var ErrNotSent = errors.New("reclaim: not sent")
