@@ -147,7 +147,7 @@ func TestReadPlainSizes(t *testing.T) {
 				if _, err := far.Read(buf); err != nil {
 					return err
 				}
-				if _, err := far.Write([]byte(fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("x", n)))); err != nil {
+				if _, err := fmt.Fprintf(far, "$%d\r\n%s\r\n", n, strings.Repeat("x", n)); err != nil {
 					return err
 				}
 			}
