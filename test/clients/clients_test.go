@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -21,7 +22,7 @@ import (
 
 // programLimit bounds one client program. They take a few seconds, and a proxy that hangs must not
 // take the whole run with it.
-const programLimit = 40 * time.Second
+const programLimit = 90 * time.Second
 
 // client is one library: how to install it, once, and how to run its checks.
 type client struct {
@@ -30,9 +31,12 @@ type client struct {
 }
 
 var libraries = []client{
-	{"redis-py", python("redis_py.py")},
+	{"redis-py-7", python("redis_py.py", "redis==7.4.1")},
+	{"redis-py-8", python("redis_py.py", "redis==8.1.0")},
 	{"node-redis", node("node_redis.mjs")},
 	{"ioredis", node("ioredis.mjs")},
+	{"jedis", java("JedisChecks")},
+	{"lettuce", java("LettuceChecks")},
 }
 
 // servers are the environment variables that name a server's binary, "" for the one on PATH.
@@ -56,8 +60,11 @@ func TestLibraries(t *testing.T) {
 			redis := redistest.Start(t)
 			addr := startProxy(t, binary, redis.Addr())
 			for _, l := range libraries {
-				t.Run(l.name, func(t *testing.T) { runChecks(t, commands[l.name], addr) })
+				t.Run(l.name, func(t *testing.T) { runChecks(t, commands[l.name], addr, redis) })
 			}
+			t.Run("go-redis", func(t *testing.T) { checkGoRedis(t, addr, redis) })
+			t.Run("redis-cli", func(t *testing.T) { checkCLI(t, addr) })
+			t.Run("redis-benchmark", func(t *testing.T) { checkBenchmark(t, addr) })
 		})
 	}
 }
@@ -120,8 +127,9 @@ func startProxy(t *testing.T, binary, upstream string) (addr string) {
 	}
 }
 
-// runChecks runs a client program and turns its lines into subtests.
-func runChecks(t *testing.T, command []string, addr string) {
+// runChecks runs a client program and turns its lines into subtests. When the program says
+// "restart" and waits, Redis is restarted behind the proxy.
+func runChecks(t *testing.T, command []string, addr string, redis *redistest.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), programLimit)
 	defer cancel()
 	host, port, _ := net.SplitHostPort(addr)
@@ -129,10 +137,17 @@ func runChecks(t *testing.T, command []string, addr string) {
 	cmd.Env = append(os.Environ(), "PROXY_HOST="+host, "PROXY_PORT="+port)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
-	text, err := cmd.Output()
+	answer, text := pipes(t, cmd)
 	checks := 0
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+	for lines := bufio.NewScanner(text); lines.Scan(); {
 		line := lines.Text()
+		if line == "restart" {
+			redis.Restart()
+			if _, err := io.WriteString(answer, "restarted\n"); err != nil {
+				t.Errorf("the program did not wait for the restart: %v", err)
+			}
+			continue
+		}
 		name, failed := strings.CutPrefix(line, "not ok ")
 		if !failed {
 			passed := false
@@ -148,10 +163,26 @@ func runChecks(t *testing.T, command []string, addr string) {
 			}
 		})
 	}
-	if err != nil {
+	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %v\n%s", command, err, complaints.String())
 	}
 	if checks == 0 {
-		t.Errorf("%v made no checks; it said %q", command, text)
+		t.Errorf("%v made no checks; it complained %q", command, complaints.String())
 	}
+}
+
+// pipes starts a program of which both ends are held.
+func pipes(t *testing.T, cmd *exec.Cmd) (in io.Writer, out io.Reader) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, out
 }

@@ -13,15 +13,15 @@ import (
 // cache is where libraries are kept between runs, from this folder.
 const cache = "../../.cache/clients"
 
-// python makes a virtual environment with requirements.txt and runs a script in it.
-func python(script string) func(*testing.T) []string {
+// python makes a virtual environment with one requirement and runs a script in it.
+func python(script, requirement string) func(*testing.T) []string {
 	return func(t *testing.T) []string {
 		t.Helper()
-		folder := absolute(t, filepath.Join(cache, "python"))
+		folder := absolute(t, filepath.Join(cache, requirement))
 		interpreter := filepath.Join(folder, "bin", "python")
-		once(t, folder, "python/requirements.txt", func() {
+		once(t, folder, []byte(requirement), func() {
 			must(t, "python3", "-m", "venv", "--clear", folder)
-			must(t, interpreter, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "-r", "python/requirements.txt")
+			must(t, interpreter, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", requirement)
 		})
 		return []string{interpreter, filepath.Join("python", script)}
 	}
@@ -33,7 +33,7 @@ func node(script string) func(*testing.T) []string {
 	return func(t *testing.T) []string {
 		t.Helper()
 		folder := absolute(t, filepath.Join(cache, "node"))
-		once(t, folder, "node/package.json", func() {
+		once(t, folder, read(t, "node/package.json"), func() {
 			copyFile(t, "node/package.json", filepath.Join(folder, "package.json"))
 			must(t, "npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", "--silent")
 		})
@@ -44,13 +44,30 @@ func node(script string) func(*testing.T) []string {
 	}
 }
 
-// once runs install unless the folder was made from the same list of dependencies before.
-func once(t *testing.T, folder, list string, install func()) {
-	t.Helper()
-	want, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
+// java lets Maven fetch pom.xml's dependencies into .cache/m2, compiles the programs and runs one.
+func java(class string) func(*testing.T) []string {
+	return func(t *testing.T) []string {
+		t.Helper()
+		folder := absolute(t, filepath.Join(cache, "java"))
+		paths := filepath.Join(folder, "classpath")
+		once(t, folder, read(t, "java/pom.xml"), func() {
+			must(t, "mvn", "--quiet", "--batch-mode", "--file", "java/pom.xml",
+				"-Dmaven.repo.local="+absolute(t, cache+"/../m2"), "-Dmdep.outputFile="+paths, "dependency:build-classpath")
+		})
+		sources, err := filepath.Glob("java/*.java")
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("no Java programs: %v", err)
+		}
+		classes := filepath.Join(folder, "classes")
+		classpath := classes + string(filepath.ListSeparator) + string(read(t, paths))
+		must(t, "javac", append([]string{"-Xlint:all,-processing", "-d", classes, "-cp", classpath}, sources...)...)
+		return []string{"java", "-XX:+UseSerialGC", "-Xmx256m", "-cp", classpath, class}
 	}
+}
+
+// once runs install unless the folder was made from the same list of dependencies before.
+func once(t *testing.T, folder string, want []byte, install func()) {
+	t.Helper()
 	stamp := filepath.Join(folder, "stamp")
 	if have, err := os.ReadFile(stamp); err == nil && bytes.Equal(have, want) {
 		return
@@ -73,13 +90,18 @@ func must(t *testing.T, name string, args ...string) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(from)
+	if err := os.WriteFile(to, read(t, from), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return text
 }
 
 func absolute(t *testing.T, path string) string {

@@ -40,6 +40,11 @@ func install(ctx context.Context, j *job) error {
 	if j.quick {
 		return nil
 	}
+	// The client libraries' languages; npm and Maven fetch the libraries themselves.
+	if err := j.exec(ctx, "bash", "test/install/apt.sh", "redis-benchmark:redis-tools",
+		"node:nodejs", "npm:npm", "javac:default-jdk-headless", "mvn:maven"); err != nil {
+		return err
+	}
 	return j.exec(ctx, "bash", "test/install/servers.sh")
 }
 

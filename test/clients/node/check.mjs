@@ -1,5 +1,6 @@
 // Shared by the checks of both Node libraries: runs them in turn and prints a line for each.
 import { randomUUID } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { isDeepStrictEqual, inspect } from 'node:util';
 
 export const host = process.env.PROXY_HOST;
@@ -9,6 +10,21 @@ const run = randomUUID();
 
 export function equal(got, want) {
   if (!isDeepStrictEqual(got, want)) throw new Error(`got ${inspect(got)}, want ${inspect(want)}`);
+}
+
+// restart has Redis restarted behind the proxy and waits until the client's check passes again.
+const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+export async function restart(check) {
+  console.log('restart');
+  await answers.next();
+  for (const deadline = Date.now() + 15000; ; ) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(50);
+    }
+  }
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,6 +1,6 @@
 // Checks ioredis through the proxy: one line per check, see test/clients/doc.go.
 import { Redis } from 'ioredis';
-import { equal, host, key, port, runChecks, sleep } from './check.mjs';
+import { equal, host, key, port, restart, runChecks, sleep } from './check.mjs';
 
 const connect = (options = {}) => {
   const client = new Redis({ host, port, ...options });
@@ -71,6 +71,13 @@ await runChecks({
     await three.set(key('d'), 'three');
     equal([await three.get(key('d')), await client.get(key('d'))], ['three', null]);
     three.disconnect();
+  },
+  restart: async () => {
+    client.defineCommand('thrice', { numberOfKeys: 0, lua: 'return ARGV[1] * 3' });
+    equal(await client.thrice(1), 3);
+    await restart(async () => equal(await client.thrice(14), 42));
+    equal(await client.set(key('r'), 'back'), 'OK');
+    equal(await client.get(key('r')), 'back');
   },
   errors: async () => {
     await client.set(key('e'), 'text');

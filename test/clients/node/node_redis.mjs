@@ -1,6 +1,6 @@
 // Checks node-redis through the proxy: one line per check, see test/clients/doc.go.
 import { createClient } from 'redis';
-import { equal, host, key, port, runChecks, sleep } from './check.mjs';
+import { equal, host, key, port, restart, runChecks, sleep } from './check.mjs';
 
 const connect = async (options = {}) => {
   const client = createClient({ socket: { host, port }, ...options });
@@ -50,6 +50,21 @@ const checksOf = async (protocol) => {
       const reply = await client.xReadGroup('g', 'c', { key: k('x'), id: '>' }, { COUNT: 5, BLOCK: 1000 });
       equal(JSON.stringify(reply).includes(id), true);
       equal(await client.xAck(k('x'), 'g', id), 1);
+    },
+    'optimistic lock': async () => {
+      const [watcher, other] = [await connect({ RESP: protocol }), await connect({ RESP: protocol })];
+      await watcher.set(k('w'), '1');
+      await watcher.watch(k('w'));
+      await other.set(k('w'), '2');
+      const lost = await watcher.multi().set(k('w'), '3').exec().then(() => false, (error) => error.constructor.name === 'WatchError');
+      equal(lost, true);
+      equal(await client.get(k('w')), '2');
+      watcher.destroy();
+      other.destroy();
+    },
+    restart: async () => {
+      await restart(async () => equal(await client.set(k('r'), 'back'), 'OK'));
+      equal(await client.get(k('r')), 'back');
     },
     hashes: async () => {
       await client.hSet(k('h'), { a: '1', b: '' });

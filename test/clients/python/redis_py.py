@@ -128,6 +128,31 @@ def names(r):
         raise AssertionError("two clients have one id")
 
 
+def cached_script(r):
+    sha = r.script_load("return {KEYS[1], ARGV[1]}")
+    equal(r.evalsha(sha, 1, "k", "a"), [b"k", b"a"])
+    equal(r.script_exists(sha, "0" * 40), [True, False])
+
+
+def restart(r):
+    """The same client goes on after a restart of Redis, with what it had loaded gone."""
+    double = r.register_script("return tonumber(ARGV[1]) * 2")
+    equal(double(args=[1]), 2)
+    print("restart", flush=True)
+    sys.stdin.readline()
+    deadline = time.time() + 15
+    while True:
+        try:
+            equal(double(args=[21]), 42)
+            break
+        except redis.RedisError:
+            if time.time() > deadline:
+                raise
+            time.sleep(0.05)
+    strings(r)
+    blocking_pop(r)
+
+
 def ownership(_):
     faults = []
 
@@ -149,7 +174,7 @@ def ownership(_):
 
 
 CHECKS = [strings, large_value, pipeline, transaction, optimistic_lock, blocking_pop, publish,
-          script, streams, errors, databases, names, ownership]
+          script, cached_script, streams, errors, databases, names, ownership, restart]
 
 
 def main():
@@ -160,7 +185,7 @@ def main():
             name = f"{check.__name__} resp{protocol}"
             try:
                 check(r)
-                print(f"ok {name}")
+                print(f"ok {name}", flush=True)
             except Exception as e:  # every fault is a line; the next check goes on
                 failed = True
                 print(f"not ok {name} # {type(e).__name__}: {e}".replace("\n", " "))
