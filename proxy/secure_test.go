@@ -336,6 +336,90 @@ func TestSecureLoss(t *testing.T) {
 	}
 }
 
+// A server that says nothing any more is given up in time, whatever lies unsent.
+func TestSecureSilence(t *testing.T) {
+	s := startSecure(t, func(c *Config) { c.UpstreamTimeout = 300 * time.Millisecond })
+	c, large := s.client(), s.client()
+	s.expect(c, "+OK\r\n", "SET", "k", "v")
+	s.server.Stop()
+	defer s.server.Cont()
+	if err := c.SendCommand("GET", "k"); err != nil {
+		t.Fatal(err)
+	}
+	body := redistest.Command("SET", "large", strings.Repeat("x", 64<<20))
+	sent := make(chan error, 1)
+	go func() { sent <- large.Send(body) }()
+	if got, err := c.ReadReply(); err != nil || got != "-"+textUnknown+"\r\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	// Its end was never written, so it cannot have been executed.
+	if got, err := large.ReadReply(); err != nil || got != "-"+textNotSent+"\r\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+// Values of every path's size come back as they were, while small ones go on beside.
+func TestSecureSizes(t *testing.T) {
+	s := startSecure(t, nil)
+	stop, stopped := make(chan struct{}), make(chan error, 1)
+	small := s.client()
+	go func() {
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			if got, err := small.Do("ECHO", "small"); err != nil || got != "$5\r\nsmall\r\n" {
+				stopped <- fmt.Errorf("%.40q, %w", got, err)
+				return
+			}
+		}
+	}()
+	c := s.client()
+	for _, n := range []int{0, plainChunk - 40, plainChunk, 16 << 10, 64<<10 - 1, 64 << 10, chunkSize + 1, 1 << 20, 5 << 20} {
+		value := strings.Repeat("v", n)
+		s.expect(c, "+OK\r\n", "SET", "k", value)
+		s.expect(c, fmt.Sprintf("$%d\r\n%s\r\n", n, value), "GET", "k")
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// What keeps a connection of its own works over TLS, and goes when its client goes.
+func TestSecurePrivate(t *testing.T) {
+	s := startSecure(t, nil)
+	watcher, other := s.client(), s.client()
+	s.expect(watcher, "+OK\r\n", "WATCH", "k")
+	s.expect(watcher, "+OK\r\n", "MULTI")
+	s.expect(watcher, "+QUEUED\r\n", "INCR", "k")
+	s.expect(other, "+OK\r\n", "SET", "k", "5")
+	s.expect(watcher, "*-1\r\n", "EXEC")
+	subscriber := s.client()
+	s.expect(subscriber, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", "SUBSCRIBE", "c")
+	s.expect(other, ":1\r\n", "PUBLISH", "c", "hello")
+	if got, err := subscriber.ReadReply(); err != nil || got != "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$5\r\nhello\r\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	parked := s.client()
+	if err := parked.SendCommand("BLPOP", "list", "0"); err != nil {
+		t.Fatal(err)
+	}
+	s.await("it blocks", func() bool { return s.server.Info("clients", "blocked_clients") == "1" })
+	_ = parked.Close()
+	_ = subscriber.Close()
+	s.await("it is called back", func() bool { return s.server.Info("clients", "blocked_clients") == "0" })
+	s.await("the subscription ends", func() bool { return s.server.Do("PUBSUB", "NUMSUB", "c") == "*2\r\n$1\r\nc\r\n:0\r\n" })
+	s.expect(other, ":0\r\n", "PUBLISH", "c", "nobody")
+	s.expect(other, ":1\r\n", "RPUSH", "list", "x")
+}
+
 func TestSampler(t *testing.T) {
 	var s sampler
 	now := time.Unix(1000, 0)
