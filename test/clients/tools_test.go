@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -55,6 +57,10 @@ func checkCLI(t *testing.T, addr string) {
 		{"pipe", massInsertion(5000), []string{"--pipe"}, `errors: 0, replies: 5000`},
 		{"scan", "", []string{"--scan", "--pattern", "cli:pipe:49??"}, `^(cli:pipe:49\d\d\n){100}$`},
 		{"bigkeys", "", []string{"--bigkeys"}, `(?m)^Biggest string found .*cli:`},
+		{"memkeys", "", []string{"--memkeys"}, `(?m)^[1-9]\d* strings with [1-9]\d* bytes`},
+		{"eval", "", []string{"--eval", file(t, "return {KEYS[1], ARGV[1]}"), "k", ",", "a"}, `^k\na\n$`},
+		{"debugger", "c\n", []string{"--ldb", "--eval", file(t, "return 'stepped'")}, `"stepped"`},
+		{"dump", "", []string{"--rdb", file(t, "")}, `Transfer finished with success`},
 		{"latency", "", []string{"--latency", "-i", "1", "--raw"}, `^[\d.]+ [\d.]+ [\d.]+ [1-9]\d*\n$`},
 		{"info", "", []string{"INFO", "server"}, `redis_version:`},
 		{"clients", "", []string{"CLIENT", "LIST"}, `name=streamproxy:`},
@@ -70,6 +76,16 @@ func checkCLI(t *testing.T, addr string) {
 	t.Run("monitor", func(t *testing.T) { checkMonitor(t, addr) })
 }
 
+// file makes a file of its own.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // massInsertion is n commands as --pipe wants them.
 func massInsertion(n int) string {
 	var b strings.Builder
@@ -79,8 +95,9 @@ func massInsertion(n int) string {
 	return b.String()
 }
 
-// lines starts a tool that does not end by itself and returns its first n lines.
-func lines(t *testing.T, n int, each func(line string), cmd *exec.Cmd) {
+// lines starts a tool that does not end by itself and hands over its lines, at most n, until one
+// is enough.
+func lines(t *testing.T, n int, enough func(line string) bool, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -98,7 +115,9 @@ func lines(t *testing.T, n int, each func(line string), cmd *exec.Cmd) {
 		if !scan.Scan() {
 			t.Fatalf("%v ended: %v", cmd.Args, scan.Err())
 		}
-		each(scan.Text())
+		if enough(scan.Text()) {
+			return
+		}
 	}
 }
 
@@ -106,17 +125,18 @@ func checkStat(t *testing.T, addr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), toolLimit)
 	defer cancel()
 	rows := 0
-	lines(t, 5, func(line string) {
+	lines(t, 5, func(line string) bool {
 		if regexp.MustCompile(`^\d+ +[\d.]+[BKMG] +\d+ +\d+ +\d+ `).MatchString(line) {
 			rows++
 		}
+		return false
 	}, command(ctx, "redis-cli", addr, "--stat", "-i", "0.05"))
 	if rows != 3 { // behind two of headings
 		t.Errorf("%d rows of figures in 5 lines", rows)
 	}
 }
 
-// checkMonitor sees another client's command.
+// checkMonitor sees another client's command, among those with which the proxy greets the server.
 func checkMonitor(t *testing.T, addr string) {
 	ctx, cancel := context.WithTimeout(t.Context(), toolLimit)
 	defer cancel()
@@ -126,11 +146,12 @@ func checkMonitor(t *testing.T, addr string) {
 	}
 	defer other.Close()
 	seen := false
-	lines(t, 2, func(line string) {
+	lines(t, 100, func(line string) bool {
 		if line == "OK" {
 			_, err = other.Do("SET", "cli:seen", "1")
 		}
-		seen = seen || strings.Contains(line, `"SET" "cli:seen" "1"`)
+		seen = strings.Contains(line, `"SET" "cli:seen" "1"`)
+		return seen
 	}, command(ctx, "redis-cli", addr, "MONITOR"))
 	if err != nil || !seen {
 		t.Errorf("MONITOR did not show the command; %v", err)
