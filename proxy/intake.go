@@ -20,7 +20,6 @@ func (s *session) intake() {
 	s.setIdleDeadline()
 	for !s.ending {
 		var err error
-		s.waited = false
 		if s.rc != nil {
 			// As in batcher: working inside the callback spares the read that would only
 			// say EAGAIN.
@@ -88,10 +87,7 @@ func (s *session) idleExpired() bool {
 // readReady reads and executes until the socket is empty. It returns true to end
 // the reading and false to wait for more.
 func (s *session) readReady(fd uintptr) (done bool) {
-	if s.waited {
-		s.dry()
-	}
-	s.waited = true
+	s.parked.Store(false)
 	for {
 		if s.full() {
 			return s.hungUp(int(fd))
@@ -104,9 +100,14 @@ func (s *session) readReady(fd uintptr) (done bool) {
 		}
 		more := s.took(chunk[:max(n, 0)], err)
 		chunks.Put(chunk)
-		if !more {
-			return s.ending || s.readErr != nil || s.readEOF
+		if more {
+			continue
 		}
+		if s.ending || s.readErr != nil || s.readEOF {
+			return true
+		}
+		s.park()
+		return false
 	}
 }
 
@@ -114,7 +115,6 @@ func (s *session) readReady(fd uintptr) (done bool) {
 func (s *session) took(b []byte, err error) (again bool) {
 	switch {
 	case err == syscall.EAGAIN:
-		s.dry()
 		return false
 	case err != nil:
 		s.readErr = err
@@ -131,7 +131,6 @@ func (s *session) took(b []byte, err error) (again bool) {
 		return true
 	}
 	s.fresh.Store(true)
-	s.dry()
 	return false
 }
 
@@ -176,10 +175,18 @@ func (s *session) hungUp(fd int) bool {
 	return s.readErr != nil
 }
 
-// dry notes that the client's socket has been read empty. If then nothing is
+// park notes that the reader is about to wait for its client, everything that it has
+// read being executed. It looks for the end of a failed pipeline after that: whoever
+// brings the last reply of it looks too, and one of the two sees it.
+func (s *session) park() {
+	s.parked.Store(s.in == nil && s.body == nil)
+	s.dry()
+}
+
+// dry looks whether the client's socket has been read empty. If then nothing is
 // outstanding, the pipeline in which a command failed is over.
 func (s *session) dry() {
-	if !s.poisoned.Load() || s.in != nil || s.body != nil {
+	if !s.poisoned.Load() || s.in != nil || s.body != nil || s.pending() {
 		return
 	}
 	s.mu.Lock()
@@ -187,6 +194,23 @@ func (s *session) dry() {
 		s.poisoned.Store(false)
 	}
 	s.mu.Unlock()
+}
+
+// pending reports whether the client has sent bytes that were not read yet.
+func (s *session) pending() (some bool) {
+	rc := s.rc
+	if rc == nil {
+		rc = s.below
+	}
+	if rc == nil {
+		return false
+	}
+	err := rc.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		some = n > 0 && err == nil
+	})
+	return some && err == nil
 }
 
 // runHeld executes what is held when the client has ended its sending direction. What
@@ -231,6 +255,7 @@ func (s *session) feed(b []byte) {
 		n += m
 	}
 	s.keep(b[n:])
+	s.dry() // before the client hears of a failure, see endFailure
 	s.flushLocal()
 }
 

@@ -22,11 +22,12 @@ func (s *session) readPlain() error {
 		}
 	}()
 	for {
-		s.dry()
+		s.park()
 		if err := s.awaitRoom(); err != nil || s.readErr != nil {
 			return err
 		}
 		n, err := s.nc.Read(buf)
+		s.parked.Store(false)
 		if n > 0 {
 			s.feed(buf[:n])
 		}

@@ -115,7 +115,11 @@ func (g *segment) Reply(b []byte, done, open int) {
 	}
 	g.open = open
 	finished := s.answered(g, done)
+	over := s.failureOver()
 	s.mu.Unlock()
+	if over {
+		s.endFailure()
+	}
 	if finished && g.done != nil {
 		g.done(g.prefix, nil)
 	}
@@ -160,12 +164,29 @@ func (g *segment) Fail(n int, err error) {
 	}
 	s.poisoned.Store(true)
 	finished := s.answered(g, n)
+	over := s.failureOver()
 	s.mu.Unlock()
 	if torn {
 		s.shutdown()
 	}
+	if over {
+		s.endFailure()
+	}
 	if finished && g.done != nil {
 		g.done(nil, err)
+	}
+}
+
+// failureOver reports whether nothing is outstanding any more of a pipeline in which
+// a command has failed. The lock is held.
+func (s *session) failureOver() bool { return s.outstanding == 0 && s.poisoned.Load() }
+
+// endFailure ends that pipeline if the client has sent no more of it. It is called
+// before the client can hear of the failure: once it has, what it sends is a new
+// pipeline, and the two could not be told apart.
+func (s *session) endFailure() {
+	if s.parked.Load() && !s.pending() {
+		s.poisoned.Store(false)
 	}
 }
 

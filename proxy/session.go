@@ -25,7 +25,6 @@ type session struct {
 
 	// Of the reader.
 	scan    resp.CommandScanner
-	waited  bool    // the reader has waited since it last took up reading
 	partial bool    // scan is within a command
 	in      *buffer // bytes read and not yet executed; nil: none
 	readErr error
@@ -62,6 +61,9 @@ type session struct {
 
 	seat batcher.Seat // the session's place on its lane
 	lane segment      // the segment that the common case reuses
+
+	// parked: the reader waits for its client, and has executed all that it has read.
+	parked atomic.Bool
 
 	// poisoned: a command has failed, the rest of its pipeline must not run. Set with
 	// mu held, so that no command slips in behind the failed one.
@@ -137,6 +139,7 @@ func (s *session) serve() {
 // end settles the session after its reader has stopped reading.
 func (s *session) end() {
 	if s.readErr == nil { // an orderly end: everything asked is answered first
+		s.dropBody(s.readEOF) // but the rest of a body will not come
 		s.finishReplies()
 	}
 	s.leave()
@@ -225,6 +228,7 @@ func (s *session) seal() (first bool) {
 
 // shutdown ends both directions without giving up the descriptor.
 func (s *session) shutdown() {
+	defer func() { _ = s.nc.SetReadDeadline(past) }() // see batcher: a reset gives no event
 	h, ok := socket(s.nc).(interface {
 		CloseRead() error
 		CloseWrite() error

@@ -17,7 +17,7 @@ func TestCase13ClientSpeaksAndLeaves(t *testing.T) {
 	f := startProxy(t, s.Addr())
 	f.client().gets("+PONG\r\n", "PING")
 	f.everyListener(t, func(t *testing.T, addr string) {
-		for range 300 {
+		for range 20 {
 			c := connect(t, addr)
 			c.sends(redistest.Command("ECHO", "last words"))
 			if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -37,7 +37,7 @@ func TestCase13ServerSpeaksAndLeaves(t *testing.T) {
 	u := startFake(t)
 	f := startProxy(t, u.addr)
 	c1, c2 := f.client(), f.client()
-	for range 300 {
+	for range 20 {
 		c1.sends(redistest.Command("GET", "a"))
 		first := u.next("GET", "a")
 		c2.sends(redistest.Command("GET", "b"))

@@ -245,4 +245,3 @@ func TestCase15LegalWaits(t *testing.T) {
 	group.replies("*1\r\n*2\r\n" + bulk("gs") + entry)
 	sub.replies("*3\r\n" + bulk("message") + bulk("ch") + bulk("m"))
 }
-
