@@ -42,17 +42,29 @@ func (h *hub) lane(id int64) *batcher.Lane {
 // dialLane gets a lane its connection: a spare at once if there is one, so that
 // nobody waits for a dial when a lane is retired.
 func (h *hub) dialLane(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
-	for {
-		c := h.spares.pop()
-		if c == nil {
-			break
-		}
-		if c.Share(h.p.cfg.Flush, h.p.handshakeTime()) {
-			h.refill()
-			return c, nil
-		}
+	if c := h.shareSpare(); c != nil {
+		h.refill()
+		return c, nil
 	}
 	return h.dial(ctx, "lane")
+}
+
+// shareSpare makes a lane's connection of a spare, or returns nil if none is fit. One
+// whose last reply is being booked at this moment is not, and goes back.
+func (h *hub) shareSpare() *batcher.Conn {
+	var unfit []*batcher.Conn
+	defer func() {
+		for _, c := range unfit {
+			h.giveBack(c)
+		}
+	}()
+	for c := h.spares.pop(); c != nil; c = h.spares.pop() {
+		if c.Share(h.p.cfg.Flush, h.p.handshakeTime()) {
+			return c
+		}
+		unfit = append(unfit, c)
+	}
+	return nil
 }
 
 // dial opens a connection of the hub's key.

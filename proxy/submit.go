@@ -129,6 +129,8 @@ func (s *session) join() bool {
 		if s.sit(c) {
 			return true
 		}
+		// It was retired, and is perhaps somebody's own by now, before the lane had it.
+		lane.Replace(c)
 	}
 }
 

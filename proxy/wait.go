@@ -31,46 +31,47 @@ func (s *session) waitCommand(cmd resp.Command, route Route) {
 		s.runExclusive(cmd.Raw, x)
 	case c.Dead():
 		s.answer(redcon.AppendError(nil, textWaitLost))
-	case s.hub.spares.take(c):
-		x.conn = c
-		s.runExclusive(cmd.Raw, x)
 	default:
-		s.waitOnLane(c, x)
+		s.waitOn(c, x)
 	}
 }
 
+// waitPause is how often a connection that is in somebody's hands is tried again.
+const waitPause = 2 * time.Millisecond
+
+// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane. A
+// connection in other hands becomes either in a moment, or is lost, and which of them
+// may change between two looks: each look tries both.
+func (s *session) waitOn(c *batcher.Conn, x exclusive) {
+	x.conn = c
+	for deadline := time.Now().Add(s.p.cfg.UpstreamTimeout); !c.Dead(); {
+		if s.hub.spares.take(c) {
+			s.runExclusive(x.cmd.Raw, x)
+			return
+		}
+		if s.waitOnLane(c, x) {
+			return
+		}
+		if !time.Now().Before(deadline) || !s.p.pause(waitPause) {
+			break
+		}
+	}
+	s.answer(redcon.AppendError(nil, textWaitLost))
+}
+
 // waitOnLane sends WAIT as the last command of a lane. The retired lane comes back
-// to the spares when it has been answered.
-func (s *session) waitOnLane(c *batcher.Conn, x exclusive) {
-	x.conn, x.cmd, x.control = c, own(x.cmd), true
+// to the spares when it has been answered. It returns false if c is no lane.
+func (s *session) waitOnLane(c *batcher.Conn, x exclusive) bool {
+	x.cmd, x.control = own(x.cmd), true
 	e := s.begin(x)
 	if c == s.conn {
 		s.dropLane()
 	}
 	if c.SubmitLast(e.seg, e.cmd.Raw) == nil {
-		return
+		return true
 	}
-	// It is retired or in somebody's hands; in a moment it is a spare, or lost.
 	s.unbegin(e)
-	s.waitForSpare(c, x)
-}
-
-// waitSparePause is how often a connection in use is looked for among the spares.
-const waitSparePause = 2 * time.Millisecond
-
-func (s *session) waitForSpare(c *batcher.Conn, x exclusive) {
-	deadline := time.Now().Add(s.p.cfg.UpstreamTimeout)
-	for time.Now().Before(deadline) && s.p.pause(waitSparePause) {
-		if c.Dead() {
-			break
-		}
-		if s.hub.spares.take(c) {
-			x.control = false
-			s.runExclusive(x.cmd.Raw, x)
-			return
-		}
-	}
-	s.answer(redcon.AppendError(nil, textWaitLost))
+	return false
 }
 
 // unbegin takes back an exclusive command that could not be submitted.

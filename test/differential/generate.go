@@ -1,0 +1,200 @@
+package differential
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// generator makes random scripts. The same seed makes the same script on the same server.
+type generator struct {
+	all, keyed []spec // weighted by repetition
+}
+
+// newGenerator prepares the commands of a server's grammar. Commands about data come more often.
+func newGenerator(specs []spec) *generator {
+	g := &generator{}
+	for _, s := range specs {
+		name := s.full()
+		if _, out := leftOut[name]; out {
+			continue
+		}
+		weight := 1
+		if !slices.Contains([]string{"server", "cluster", "connection", "scripting"}, s.group) {
+			weight = 6
+		}
+		for range weight {
+			g.all = append(g.all, s)
+			// What EVALSHA finds depends on what others have run.
+			if s.keyed() && !strings.HasPrefix(name, "evalsha") {
+				g.keyed = append(g.keyed, s)
+			}
+		}
+	}
+	return g
+}
+
+// draft is a script in the making.
+type draft struct {
+	*generator
+	*source
+	script
+	alone       bool // one pipe at a time: commands may touch what others touch
+	pipe, round int
+	conns       int
+}
+
+// script makes the script of a seed, of about n commands.
+func (g *generator) script(seed uint64, n int) script {
+	d := &draft{generator: g, source: &source{Rand: rand.New(rand.NewPCG(seed, 0))}}
+	d.cuts = map[int][]int{}
+	d.conns = 1 + d.IntN(5)
+	d.alone = d.IntN(3) > 0
+	for len(d.ops) < n {
+		if d.alone {
+			d.episode(d.IntN(d.conns))
+		} else {
+			d.company()
+		}
+	}
+	return d.script
+}
+
+// next begins another pipe in another round.
+func (d *draft) next() {
+	d.pipe++
+	d.round++
+}
+
+// add appends a command of a connection to the pipe.
+func (d *draft) add(conn int, args ...string) {
+	d.ops = append(d.ops, op{conn, d.pipe, d.round, do, args})
+}
+
+// split decides where the present pipe is split: mostly nowhere, sometimes everywhere.
+func (d *draft) split() {
+	n := 0
+	switch d.IntN(8) {
+	case 0, 1, 2:
+		n = 1 + d.IntN(4)
+	case 3:
+		n = 60
+	}
+	for range n {
+		d.cuts[d.pipe] = append(d.cuts[d.pipe], d.IntN(1<<20))
+	}
+}
+
+// command draws one command.
+func (d *draft) command() []string {
+	if d.oneIn(4) {
+		for {
+			c := custom[d.IntN(len(custom))]
+			if c.keyed || d.alone {
+				return c.make(d.source)
+			}
+		}
+	}
+	from := d.keyed
+	if d.alone && d.oneIn(2) {
+		from = d.all
+	}
+	s := &from[d.IntN(len(from))]
+	return d.invoke(s)
+}
+
+// invoke makes a command from its grammar.
+func (d *draft) invoke(s *spec) []string {
+	in := invocation{source: d.source, group: s.group, numkeys: -1}
+	in.words = append(in.words, s.name...)
+	if d.oneIn(3) {
+		in.words[0] = strings.ToUpper(in.words[0])
+	}
+	in.all(s.args)
+	waits := slices.ContainsFunc(s.args, func(a argument) bool { return a.name == "timeout" })
+	if !waits && d.oneIn(25) {
+		in.spoil(len(s.name))
+	}
+	return in.words
+}
+
+// invocation is one command in the making.
+type invocation struct {
+	*source
+	group   string
+	words   []string
+	numkeys int // where the number of keys stands, to be corrected when they are known; -1: nowhere
+}
+
+func (in *invocation) all(args []argument) {
+	for _, a := range args {
+		if a.optional && in.IntN(5) > 1 {
+			continue
+		}
+		in.one(a)
+	}
+}
+
+func (in *invocation) one(a argument) {
+	n := 1
+	if a.multiple {
+		n = 1 + in.IntN(3)
+	}
+	for i := range n {
+		if a.token != "" && a.kind != "pure-token" && (i == 0 || a.multipleWithWord) {
+			in.words = append(in.words, a.token)
+		}
+		switch a.kind {
+		case "pure-token":
+			in.words = append(in.words, a.token)
+		case "block":
+			in.all(a.args)
+		case "oneof":
+			in.one(a.args[in.IntN(len(a.args))])
+		case "key":
+			in.words = append(in.words, in.key(in.group))
+		default:
+			in.scalar(a)
+		}
+	}
+	if a.kind == "key" && in.numkeys >= 0 {
+		in.words[in.numkeys] = strconv.Itoa(n)
+		in.numkeys = -1
+	}
+}
+
+func (in *invocation) scalar(a argument) {
+	word := ""
+	switch {
+	case a.name == "numkeys":
+		in.numkeys = len(in.words)
+		word = in.pick("0", "1")
+	default:
+		var known bool
+		if word, known = in.source.named(a.name); known {
+			break
+		}
+		switch a.kind {
+		case "integer", "double", "unix-time":
+			word = in.integer()
+		default:
+			word = in.value()
+		}
+	}
+	in.words = append(in.words, word)
+}
+
+// spoil makes a command wrong behind its name: a word too many, too few, or out of place.
+func (in *invocation) spoil(name int) {
+	switch at := name + in.IntN(len(in.words)-name+1); in.IntN(3) {
+	case 0:
+		in.words = in.words[:min(at, len(in.words))]
+	case 1:
+		in.words = append(in.words, in.value())
+	case 2:
+		if at < len(in.words) {
+			in.words[at] = in.value()
+		}
+	}
+}
