@@ -427,8 +427,14 @@ func (c *Conn) die(cause error) {
 	c.cond.Broadcast()
 }
 
-// shutdown ends both directions of a connection without giving up its descriptor.
+// past is a deadline that has passed: it wakes a reader.
+var past = time.Unix(1, 0)
+
+// shutdown ends both directions of a connection without giving up its descriptor. The
+// deadline is for a connection that was reset: there is nothing left to shut down, and
+// an event that the reader did not take up will not come again.
 func shutdown(nc net.Conn) {
+	defer func() { _ = nc.SetReadDeadline(past) }() // fails where nobody reads any more
 	h, ok := nc.(interface {
 		CloseRead() error
 		CloseWrite() error

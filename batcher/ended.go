@@ -9,7 +9,13 @@ func Ended(rc syscall.RawConn) (ended bool) {
 	err := rc.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		ended = n == 0 && err == nil
+		switch err {
+		case nil:
+			ended = n == 0
+		case syscall.EAGAIN, syscall.EINTR:
+		default: // reset
+			ended = true
+		}
 	})
-	return ended && err == nil
+	return ended || err != nil
 }

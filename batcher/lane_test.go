@@ -29,7 +29,7 @@ func (y *yard) dial(_ context.Context, l *Lane) (*Conn, error) {
 	}
 	near, far := net.Pipe()
 	y.far = append(y.far, far)
-	return NewConn(near, Options{Shared: true, Policy: DefaultPolicyConfig(), Closed: func(c *Conn) { l.Lost(c) }}), nil
+	return NewConn(near, Options{Closed: func(c *Conn) { l.Lost(c) }}), nil
 }
 
 func (y *yard) set(fail error) {

@@ -3,6 +3,7 @@ package batcher
 import (
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -21,7 +22,12 @@ func (c *Conn) read() {
 		// The callback returns only to wait for more. Processing inside it spares one
 		// read per chunk that would only say EAGAIN: the poller is edge-triggered, and
 		// a read that filled less than its buffer has emptied the socket.
-		if err := c.rc.Read(c.readReady); c.readErr == nil {
+		err := c.rc.Read(c.readReady)
+		if errors.Is(err, os.ErrDeadlineExceeded) { // woken by kill: what has come still counts
+			_ = c.nc.SetReadDeadline(time.Time{})
+			err = c.rc.Read(func(fd uintptr) bool { c.readReady(fd); return true })
+		}
+		if c.readErr == nil {
 			c.readErr = err
 		}
 	} else {

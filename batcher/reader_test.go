@@ -3,6 +3,7 @@ package batcher
 import (
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -286,5 +287,39 @@ func TestNoPaceForSmallReplies(t *testing.T) {
 	r.wait(t, "the second", func() bool { return r.ended == 2 })
 	if c.Retired() {
 		t.Error("retired for a reply of half a megabyte")
+	}
+}
+
+// A server that answers and resets the connection: the same, and whoever closes the
+// connection afterwards does not wait for an event that has been.
+func TestResetBehindAReply(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range 200 {
+		near, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		far, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := NewConn(near, Options{})
+		r := newRecorder()
+		commands := 1 + i%2
+		submit(t, c, r, make([]string, commands)...)
+		far.Read(make([]byte, 1024))
+		io.WriteString(far, "+a\r\n")
+		far.(*net.TCPConn).SetLinger(0)
+		far.Close()
+		r.wait(t, "the end of all", func() bool { return r.ended == commands })
+		if i%4 < 2 {
+			until(t, "the end", func() bool { old(c, time.Second); c.Overdue(); return c.Dead() })
+		}
+		c.Close()
+		await(t, c.Done(), "the end")
 	}
 }
