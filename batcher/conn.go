@@ -205,6 +205,7 @@ func (c *Conn) Submit(sink Sink, seat *Seat, raw []byte, n int) error {
 	c.out = append(c.out, raw...)
 	c.queued += n
 	c.fifo.push(sink, member, n)
+	c.fault(raw, n)
 	if c.delayed {
 		c.noteArrival(member, n)
 	}
