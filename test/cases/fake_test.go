@@ -27,6 +27,7 @@ type fake struct {
 	conns  map[net.Conn]bool
 	dials  int
 	closed bool
+	rude   bool // closes what it accepts
 	wg     sync.WaitGroup
 }
 
@@ -70,11 +71,15 @@ func (f *fake) accept() {
 		f.mu.Lock()
 		f.dials++
 		f.conns[c] = true
-		closed := f.closed
+		closed, rude := f.closed, f.rude
 		f.mu.Unlock()
-		if closed {
+		switch {
+		case closed:
 			_ = c.Close()
 			return
+		case rude:
+			_ = c.Close()
+			continue
 		}
 		f.wg.Go(func() { f.serve(c) })
 	}
@@ -158,6 +163,14 @@ func (f *fake) cut() {
 		_ = c.Close()
 	}
 	clear(f.conns)
+}
+
+// hangUp cuts every connection, and from now on each new one at once.
+func (f *fake) hangUp() {
+	f.mu.Lock()
+	f.rude = true
+	f.mu.Unlock()
+	f.cut()
 }
 
 // vanish cuts every connection and refuses new ones.

@@ -26,6 +26,7 @@ var stages = []stage{
 	{"unit", "every package's tests with the race detector", true, unit},
 	{"fuzz", "each fuzz target for a short time", false, fuzz},
 	{"integration", "the proxy against real servers", false, tagged("integration")},
+	{"cases", "what has failed in the field, with the race detector", false, tagged("cases", "-race")},
 	{"clients", "real client libraries through the proxy", false, tagged("clients")},
 	{"docs", "generated pages are up to date", false, docs},
 }
@@ -90,13 +91,14 @@ func unit(ctx context.Context, j *job) error {
 }
 
 // tagged runs the tests below test/<tag> that carry the build tag of the same name: they
-// need servers or client libraries that a plain `go test ./...` must not ask for.
-func tagged(tag string) func(context.Context, *job) error {
+// need servers or client libraries that a plain `go test ./...` must not ask for, or more time.
+func tagged(tag string, flags ...string) func(context.Context, *job) error {
 	return func(ctx context.Context, j *job) error {
 		if _, err := os.Stat(filepath.Join("test", tag)); err != nil {
 			return errNothing
 		}
-		return j.goTest(ctx, "-tags", tag, "-timeout", "12m", "./test/"+tag+"/...")
+		args := append([]string{"-tags", tag, "-timeout", "12m"}, flags...)
+		return j.goTest(ctx, append(args, "./test/"+tag+"/...")...)
 	}
 }
 
