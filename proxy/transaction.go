@@ -67,9 +67,9 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 	case begins:
 		s.tx.multi = s.tx.multi || route.Verb == VerbMulti
 		s.tx.watch = s.tx.watch || route.Verb == VerbWatch
+	case s.tx.multi && route.Verb == VerbUnwatch: // queued like any other
 	case s.tx.odd:
 		s.tx = tx{odd: true, watch: s.tx.watch && route.Verb != VerbExec}
-	case s.tx.multi && route.Verb == VerbUnwatch: // queued like any other
 	case !s.tx.multi && route.Verb == VerbDiscard: // an error; nothing ends
 	default:
 		s.endTransaction(cmd, route)
