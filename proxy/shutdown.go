@@ -36,7 +36,7 @@ func (p *Proxy) Shutdown(ctx context.Context) (clean bool) {
 	for _, s := range p.sessions.all() {
 		s.dismiss()
 	}
-	clean = p.awaitReaders(ctx, clean) && clean
+	clean = p.awaitReaders(ctx, dismissal(timed)) && clean
 	p.Close()
 	return clean
 }
@@ -81,18 +81,24 @@ func (p *Proxy) lastActivity(now time.Time) (last time.Time) {
 	return last
 }
 
-// dismissTime bounds the time in which dismissed clients take what they are owed.
-const dismissTime = 5 * time.Second
+// dismissTime bounds the time in which dismissed clients take what they are owed, and
+// leastDismissTime is granted even when the drain has used up its time.
+const (
+	dismissTime      = 5 * time.Second
+	leastDismissTime = time.Second
+)
 
-// awaitReaders waits for the sessions to end, and cuts those that do not, at once if
-// ctx ends.
-func (p *Proxy) awaitReaders(ctx context.Context, clean bool) bool {
+// dismissal is how long dismissed clients are waited for.
+func dismissal(drain context.Context) time.Duration {
+	end, _ := drain.Deadline()
+	return max(leastDismissTime, min(dismissTime, time.Until(end)))
+}
+
+// awaitReaders waits so long for the sessions to end, and cuts those that do not; at
+// once if ctx ends.
+func (p *Proxy) awaitReaders(ctx context.Context, patience time.Duration) bool {
 	done := make(chan struct{})
 	go func() { p.readers.Wait(); close(done) }()
-	patience := dismissTime
-	if !clean {
-		patience = time.Second
-	}
 	select {
 	case <-done:
 		return true

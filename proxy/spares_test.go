@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"streamproxy/batcher"
+)
+
+// Spares are used from the warm end and trimmed from the cold one.
+func TestSpares(t *testing.T) {
+	var s spares
+	conns := make([]*batcher.Conn, 4)
+	for i := range conns {
+		conns[i] = new(batcher.Conn)
+		s.push(conns[i])
+	}
+	if s.pop() != conns[3] || s.len() != 3 {
+		t.Error("not the one used last")
+	}
+	if !s.take(conns[1]) || s.take(conns[1]) {
+		t.Error("a particular one is found once")
+	}
+	if old := s.idleSince(time.Now().Add(-time.Hour), 0); len(old) != 0 {
+		t.Errorf("%d are too old", len(old))
+	}
+	if old := s.idleSince(time.Now().Add(time.Hour), 1); len(old) != 1 || old[0] != conns[0] {
+		t.Errorf("%d trimmed, want the oldest", len(old))
+	}
+	if s.pop() != conns[2] || s.pop() != nil {
+		t.Error("one was to be kept")
+	}
+}
+
+// Dials under way count as spares, so that no more are begun than are wanted.
+func TestWantMore(t *testing.T) {
+	var s spares
+	for i, want := range []bool{true, true, false} {
+		if s.wantMore(2) != want {
+			t.Errorf("dial %d: %v", i, !want)
+		}
+	}
+	s.dialed()
+	if !s.wantMore(2) {
+		t.Error("a dial that has ended still counts")
+	}
+}
+
+// The key in use keeps its spares ready; one that dies is replaced.
+func TestSparesAreKeptReady(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	until(t, "two spares", func() bool { return p.Stats().PrivateIdle == 2 })
+	f.cut("private")
+	until(t, "new ones", func() bool { return f.kinds("private") == 2 && p.Stats().PrivateIdle == 2 })
+	expect(t, p.client(), bulkReply("a"), "GET", "a")
+}
+
+func (f *fakeServer) kinds(kind string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		if c.kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Databases that cannot be had leave nothing behind: no hub, no lane that dials for
+// ever. Those that can be had are kept, and are forgotten once they are empty.
+func TestHubsAreForgotten(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(c *Config) { c.UpstreamWait = 50 * time.Millisecond })
+	c := p.client()
+	for db := 16; db < 26; db++ {
+		expect(t, c, "-ERR DB index is out of range\r\n", "SELECT", fmt.Sprint(db))
+	}
+	if n := len(p.allHubs()); n != 1 {
+		t.Errorf("%d hubs after databases that do not exist", n)
+	}
+	expect(t, c, "+OK\r\n", "SELECT", "3")
+	expect(t, c, bulkReply("a"), "GET", "a")
+	other := p.client()
+	expect(t, other, "+OK\r\n", "SELECT", "3")
+	f.front.Close()
+	f.cut("")
+	until(t, "the outage to be noticed", func() bool { return p.Stats().Lanes == 0 })
+	for db := 4; db < 8; db++ {
+		expect(t, c, string(replyNotSent), "SELECT", fmt.Sprint(db))
+	}
+	if n := len(p.allHubs()); n != 2 {
+		t.Errorf("%d hubs, want those of databases 0 and 3", n)
+	}
+	c.Close()
+	other.Close()
+	until(t, "the unused one to go", func() bool { return len(p.allHubs()) == 1 })
+}
+
+// What comes back to a hub that has been forgotten is closed, not kept for nobody.
+func TestGiveBackToNobody(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	key := p.defaultKey()
+	key.DB = 5
+	h := p.hubOf(key)
+	ctx, cancel := p.within(patience)
+	defer cancel()
+	conn, err := h.borrow(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.warm.Store(p.hubOf(p.defaultKey()))
+	until(t, "no spares", func() bool {
+		h.closeSpares()
+		h.spares.mu.Lock()
+		defer h.spares.mu.Unlock()
+		return h.spares.dialing == 0 && len(h.spares.idle) == 0
+	})
+	p.leaveHub(h)
+	h.giveBack(conn)
+	select {
+	case <-conn.Done():
+	case <-time.After(patience):
+		t.Error("the connection is kept")
+	}
+}
