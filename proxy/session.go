@@ -229,7 +229,6 @@ func (s *session) seal() (first bool) {
 // shutdown ends both directions without giving up the descriptor.
 func (s *session) shutdown() {
 	defer func() { _ = s.nc.SetReadDeadline(past) }() // see batcher: a reset gives no event
-	defer func() { _ = s.nc.SetReadDeadline(past) }() // see batcher: a reset gives no event
 	h, ok := socket(s.nc).(interface {
 		CloseRead() error
 		CloseWrite() error
