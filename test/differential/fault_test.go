@@ -30,6 +30,9 @@ func TestPlantedFaults(t *testing.T) {
 		tag   string
 		found bool
 	}{{"no_fault", false}, {"fault_swap", true}, {"fault_resend", true}, {"fault_drop", true}}
+	if testing.Short() {
+		tests = tests[1:2]
+	}
 	for _, tt := range tests {
 		t.Run(tt.tag, func(t *testing.T) {
 			p.front = startBinary(t, buildBinary(t, folder, tt.tag), p.behind)

@@ -165,22 +165,19 @@ func (in *invocation) one(a argument) {
 }
 
 func (in *invocation) scalar(a argument) {
-	word := ""
-	switch {
-	case a.name == "numkeys":
+	word, known := "", true
+	if a.name == "numkeys" {
 		in.numkeys = len(in.words)
 		word = in.pick("0", "1")
+	} else {
+		word, known = in.named(a.name)
+	}
+	switch {
+	case known:
+	case a.kind == "integer", a.kind == "double", a.kind == "unix-time":
+		word = in.integer()
 	default:
-		var known bool
-		if word, known = in.source.named(a.name); known {
-			break
-		}
-		switch a.kind {
-		case "integer", "double", "unix-time":
-			word = in.integer()
-		default:
-			word = in.value()
-		}
+		word = in.value()
 	}
 	in.words = append(in.words, word)
 }
