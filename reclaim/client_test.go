@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"streamproxy/internal/resp"
 )
@@ -22,6 +23,9 @@ type testClient struct {
 	// written gets each reply that reaches the client.
 	written func(reply string, handout bool)
 	actions []Action
+	// dropped: the last reply carried entries that the engine had claimed, and went
+	// back to it.
+	dropped bool
 }
 
 // errGone is what a command of a client that has left comes to.
@@ -119,7 +123,7 @@ func (c *testClient) unpark(p *Parked, reply []byte) (string, error) {
 // write brings a reply to the client, unless it has left.
 func (c *testClient) write(reply string, h *Handout) (string, error) {
 	if c.gone != nil && c.gone() {
-		if h != nil {
+		if c.dropped = h != nil; c.dropped {
 			h.Drop()
 		}
 		return reply, errGone
@@ -131,6 +135,59 @@ func (c *testClient) write(reply string, h *Handout) (string, error) {
 		c.written(reply, h != nil)
 	}
 	return reply, nil
+}
+
+// blockingRead sends a read with BLOCK and waits, as a private connection does: for
+// entries, for its time, or to be called back.
+func (c *testClient) blockingRead(ctx context.Context, srv *fakeServer, args []string) (string, error) {
+	raw := []byte(commandOf(args...))
+	v := c.s.Command(scanCommand(raw))
+	c.actions = append(c.actions, v.Action)
+	p := v.Parked
+	if p == nil {
+		return "", errors.New("not parked")
+	}
+	call, _ := parseGroupRead(scanCommand(raw))
+	left := call.block
+	for {
+		srv.mu.Lock()
+		changed := srv.changed
+		srv.mu.Unlock()
+		replies, err := c.up.Do(ctx, c.id, raw, 1)
+		if err != nil {
+			p.End(nil)
+			return "", err
+		}
+		if !isNull(replies[0]) {
+			p.End(replies[0])
+			return c.write(string(replies[0]), nil)
+		}
+		timer := time.NewTimer(left)
+		if left == 0 {
+			timer.Stop()
+		}
+		start := time.Now()
+		select {
+		case <-changed:
+			timer.Stop()
+			if left > 0 {
+				left = max(left-time.Since(start), time.Millisecond)
+			}
+			continue
+		case <-ctx.Done():
+			timer.Stop()
+			p.End(nil)
+			return "", ctx.Err()
+		case <-timer.C:
+		case <-p.Unblock():
+			timer.Stop()
+		}
+		o := p.Nil(context.Background(), replies[0])
+		if !o.Again {
+			return c.write(string(o.Reply), o.Handout)
+		}
+		left = o.Block
+	}
 }
 
 // form is the transaction by which current workers reclaim.

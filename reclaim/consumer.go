@@ -40,7 +40,7 @@ type readSet struct {
 	parked   int
 	id       Identity // of whoever used it last
 	sweeps   map[*sweep]struct{}
-	again    time.Time // a rule is not applied before
+	again    time.Time // joining sweeps is not tried before
 }
 
 const (
@@ -139,13 +139,14 @@ func (c *consumer) readingOf(stream string, id Identity, now time.Time) *readSet
 	return best
 }
 
-// touch notes that the consumer cares about a stream.
-func (c *consumer) touch(stream string, id Identity, now time.Time) {
+// touch notes that the consumer cares about a stream, and returns what it reads it
+// together with.
+func (c *consumer) touch(stream string, id Identity, now time.Time) *readSet {
 	if c.last != nil && slices.Contains(c.last.streams, stream) {
 		c.last.used, c.last.id = now, id
-		return
+		return c.last
 	}
-	c.readingOf(stream, id, now)
+	return c.readingOf(stream, id, now)
 }
 
 func (c *consumer) dropOldest() {

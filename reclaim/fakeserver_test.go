@@ -22,20 +22,18 @@ type fakeServer struct {
 	// fault, if set, decides the fate of one Do or Control.
 	fault func(control bool, first string) fate
 
-	mu       sync.Mutex
-	offset   time.Duration // the server's clock minus ours
-	streams  map[string]*fakeStream
-	keys     map[string]fakeKey
-	lists    map[string][]string
-	scripts  map[string]bool
-	denied   map[string]bool // commands refused by the ACL
-	counts   map[string]int  // commands executed, those of scripts included
-	acked    []string        // stream and id of each entry acked
-	multi    bool
-	queued   [][]string
-	changed  chan struct{} // closed and replaced when entries arrive
-	lastMsID int64
-	lastSeq  int64
+	mu      sync.Mutex
+	offset  time.Duration // the server's clock minus ours
+	streams map[string]*fakeStream
+	keys    map[string]fakeKey
+	lists   map[string][]string
+	scripts map[string]bool
+	denied  map[string]bool // commands refused by the ACL
+	counts  map[string]int  // commands executed, those of scripts included
+	acked   []string        // stream and id of each entry acked
+	multi   bool
+	queued  [][]string
+	changed chan struct{} // closed and replaced when entries arrive
 }
 
 type fate uint8
@@ -102,8 +100,11 @@ func (f *fakeServer) serve(ctx context.Context, control bool, commands []byte, n
 		return nil, fmt.Errorf("announced %d commands, sent %d", n, len(list))
 	}
 	fate := fine
-	if f.fault != nil {
-		fate = f.fault(control, strings.ToUpper(list[0][0]))
+	f.mu.Lock()
+	fault := f.fault
+	f.mu.Unlock()
+	if fault != nil {
+		fate = fault(control, strings.ToUpper(list[0][0]))
 	}
 	if fate == unsent {
 		return nil, fmt.Errorf("down: %w", ErrNotSent)
@@ -392,4 +393,10 @@ func (f *fakeServer) keyCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.keys)
+}
+
+func (f *fakeServer) setFault(fault func(control bool, first string) fate) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
 }

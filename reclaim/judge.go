@@ -96,7 +96,7 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 	if cons == nil {
 		return pass("unknown")
 	}
-	cons.touch(c.stream, s.id, now)
+	rs := cons.touch(c.stream, s.id, now)
 	cons.count = c.count
 	tk := targetKey{s.id.DB, s.id.User, c.stream, c.group}
 	t := e.targets[tk]
@@ -119,6 +119,7 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 		return pass("unknown")
 	}
 	p := t.profiles[c.minIdle]
+	e.join(rs, p, now)
 	if !c.fromStart() && c.start != cons.cursors[c.stream] {
 		return pass("start")
 	}

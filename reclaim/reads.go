@@ -60,7 +60,7 @@ func (s *Session) read(cmd resp.Command) Verdict {
 		return Verdict{}
 	}
 	rs := c.reading(l.key, l.fresh, s.id, now)
-	e.applyRule(rs, now)
+	e.adopt(rs, now)
 	var v Verdict
 	if l.call.blocks && !l.call.noack && e.cfg.Mode == On && !e.draining {
 		v.Parked = e.park(s, rs, l.call, now)
@@ -84,16 +84,44 @@ func (e *Engine) readSeen(rs *readSet, reply []byte) {
 	rs.consumer.last = rs
 }
 
-// applyRule makes profiles for clients that never reclaim, if the operator says
-// so. The learning call proves what the client itself never shows. The lock is
-// held.
-func (e *Engine) applyRule(rs *readSet, now time.Time) {
+// adopt puts what a consumer reads under the rounds that there are for its streams
+// already, or for which the operator has made a rule: a rule's learning call proves
+// what the client itself never shows. The lock is held.
+func (e *Engine) adopt(rs *readSet, now time.Time) {
 	if len(rs.sweeps) > 0 || now.Before(rs.again) || e.draining {
 		return
 	}
-	if rule, ok := e.cfg.rule(rs.consumer.group); ok {
-		rs.again = now.Add(e.cfg.Interval)
+	c := rs.consumer
+	rs.again = now.Add(e.cfg.Interval)
+	if rule, ok := e.cfg.rule(c.group); ok {
 		e.learn(rs, rule.MinIdle, now)
+	}
+	if t := e.targets[targetKey{c.db, c.user, rs.streams[0], c.group}]; t != nil {
+		for minIdle := range t.profiles {
+			e.learn(rs, minIdle, now)
+		}
+	}
+}
+
+// join makes a consumer that asks about a known profile one of those for whom it is
+// probed. The lock is held.
+func (e *Engine) join(rs *readSet, p *profile, now time.Time) {
+	for w := range rs.sweeps {
+		if w.minIdle == p.minIdle {
+			return
+		}
+	}
+	if rs.proven {
+		if !now.Before(rs.again) {
+			rs.again = now.Add(e.cfg.Interval)
+			e.learn(rs, p.minIdle, now)
+		}
+		return
+	}
+	for w := range p.sweeps { // what it reads will show; until then any will do
+		w.readers[rs] = struct{}{}
+		rs.sweeps[w] = struct{}{}
+		return
 	}
 }
 

@@ -244,7 +244,7 @@ func TestRestoreScriptGivesBackExactly(t *testing.T) {
 			do("XACK", "s", "g", "1-3")
 			eventually(t, "a millisecond passes", func() bool { return time.Since(b.at) > 5*time.Millisecond })
 			do("XCLAIM", "s", "g", "thief", "0", "1-2") // its idle time is the only guard without a script
-			for range 2 { // the second time there is nothing left to do
+			for range 2 {                               // the second time there is nothing left to do
 				if err := e.restore(context.Background(), b); err != nil {
 					t.Fatal(err)
 				}
