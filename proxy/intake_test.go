@@ -155,7 +155,11 @@ func TestIdleTimeout(t *testing.T) {
 	if took := time.Since(start); took < idle {
 		t.Errorf("closed after %v", took)
 	}
-	if p.sessions.len() != 1 {
+	until(t, "the session to end", func() bool { return p.sessions.len() == 1 })
+	s := p.sessionOf(t, parked)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		t.Error("the parked client was closed too")
 	}
 }
