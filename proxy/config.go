@@ -6,6 +6,7 @@ import (
 
 	"streamproxy/batcher"
 	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
 )
 
 // Config is everything a Proxy needs to know. The zero value of a limit is not
@@ -56,6 +57,9 @@ type Config struct {
 	// asked at each AUTH so that a rotated file takes effect.
 	RequirePass func() (string, error)
 
+	// Reclaim is what is done for consumers of streams.
+	Reclaim reclaim.Config
+
 	// DrainMin, DrainIdle and DrainTimeout shape the shutdown, see Proxy.Shutdown.
 	DrainMin     time.Duration
 	DrainIdle    time.Duration
@@ -84,6 +88,7 @@ func DefaultConfig() Config {
 		ClientBufferLimit:  64 << 20,
 		ClientStallTimeout: 30 * time.Second,
 		MaxArgs:            1 << 20,
+		Reclaim:            reclaim.DefaultConfig(),
 		DrainIdle:          2 * time.Second,
 		DrainTimeout:       25 * time.Second,
 		Logger:             slog.New(slog.DiscardHandler),

@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
+	"streamproxy/reclaim"
 )
 
 // exclusive is one command of a session on a private connection. Earlier commands
@@ -33,6 +36,11 @@ type exclusive struct {
 	commands int
 	// closeOnLoss: the loss of the connection is the command's success (SHUTDOWN).
 	closeOnLoss bool
+	// parked and watch are reclaim's interest in a blocked read, see parked.go.
+	parked *reclaim.Parked
+	watch  *reclaim.Watch
+
+	calling *calling // of a parked one
 
 	seg *segment
 	// Under the session's mu.
@@ -45,6 +53,12 @@ type exclusive struct {
 	ended chan struct{}
 }
 
+// calling is the calling back of a blocked read by reclaim.
+type calling struct {
+	sync.Mutex             // held while an UNBLOCK is under way
+	unsure     atomic.Bool // one may still reach the connection
+}
+
 // own copies the command out of the reader's buffers.
 func own(c resp.Command) resp.Command {
 	return resp.Command{
@@ -54,22 +68,30 @@ func own(c resp.Command) resp.Command {
 }
 
 // runExclusive sends one complete command over a private connection of the
-// session's key. It does not wait for the reply.
-func (s *session) runExclusive(raw []byte, x exclusive) {
+// session's key. It does not wait for the reply. It returns false if the command was
+// answered as not sent.
+func (s *session) runExclusive(raw []byte, x exclusive) bool {
 	if x.conn == nil {
 		if x.conn = s.borrow(); x.conn == nil {
-			return
+			return false
 		}
 	}
 	if x.patient {
 		x.cmd = own(x.cmd)
 		x.conn.SetPatient(true)
 	}
-	e := s.begin(x)
-	if n := e.seg.left; e.conn.Submit(e.seg, nil, raw, n) != nil {
+	e := s.begin(&x)
+	var sink batcher.Sink = e.seg
+	if e.parked != nil {
+		e.calling = new(calling)
+		sink = &parkedRead{s: s, e: e}
+		s.p.wg.Go(func() { s.watchParked(e) })
+	}
+	if n := e.seg.left; e.conn.Submit(sink, nil, raw, n) != nil {
 		e.seg.Fail(n, batcher.ErrNotSent)
 		s.flush()
 	}
+	return true
 }
 
 // borrow waits until the session has nothing in flight and takes a private
@@ -97,8 +119,7 @@ func (s *session) borrow() *batcher.Conn {
 }
 
 // begin books an exclusive command: nothing else of the session is outstanding.
-func (s *session) begin(x exclusive) *exclusive {
-	e := &x
+func (s *session) begin(e *exclusive) *exclusive {
 	e.ended = make(chan struct{})
 	n := max(e.commands, 1)
 	g := &segment{s: s, left: n, rewrite: e.rewrite}
@@ -120,6 +141,9 @@ func (s *session) begin(x exclusive) *exclusive {
 // answered or has failed. The connection is settled before the session goes on, so
 // that its next command finds it among the spares.
 func (s *session) finish(e *exclusive, prefix []byte, err error) {
+	if e.parked != nil || e.watch != nil {
+		s.tellReclaim(e, err)
+	}
 	s.mu.Lock()
 	e.settled = true
 	left, broken := e.left, err != nil || e.bodyOpen
@@ -133,7 +157,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	}
 	switch {
 	case e.control, e.kept, left, adopted:
-	case broken, e.dirty != nil && e.dirty(prefix):
+	case broken, e.calling != nil && e.calling.unsure.Load(), e.dirty != nil && e.dirty(prefix):
 		e.conn.Close()
 	default:
 		s.giveBack(e)
@@ -156,6 +180,26 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	}
 	if wake {
 		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	}
+}
+
+// tellReclaim ends reclaim's interest in a read, and waits until nothing is on its
+// way any more that could call back whoever uses the connection next.
+func (s *session) tellReclaim(e *exclusive, err error) {
+	reply := e.reply
+	if err != nil || len(reply) >= teeLimit {
+		reply = nil
+	}
+	if e.watch != nil {
+		e.watch.Seen(reply)
+	}
+	if e.parked != nil {
+		e.parked.End(reply)
+		e.calling.Lock()
+		s.mu.Lock()
+		e.settled = true
+		s.mu.Unlock()
+		e.calling.Unlock()
 	}
 }
 

@@ -57,7 +57,8 @@ func (s *session) execute(b []byte) int {
 		if cmd.Len() > 0 && !s.scan.Inline() && s.authed {
 			route := s.p.table.Load().Classify(cmd)
 			s.count(route.Class)
-			if route.Class == ClassShared {
+			v := s.judge(cmd)
+			if route.Class == ClassShared && passes(v) {
 				if run.to != start || run.n == 0 {
 					s.submitRun(b, run)
 					run = stretch{from: start}
@@ -70,13 +71,16 @@ func (s *session) execute(b []byte) int {
 			run = stretch{from: pos, to: pos}
 			if route.Verb == VerbMulti && s.own == nil {
 				if size, n, ok := s.wholeBlock(b[start:]); ok {
-					run = stretch{from: start, to: start + size, n: n, write: true}
-					s.counts[ClassShared] += n - 1
-					pos = run.to
+					run = s.block(b, start, size, n)
+					pos = start + size
 					continue
 				}
 			}
-			s.special(cmd, route)
+			if passes(v) {
+				s.special(cmd, route)
+			} else if s.room() {
+				s.carryOut(v, cmd.Raw, 1, cmd, route)
+			}
 		} else {
 			s.submitRun(b, run)
 			run = stretch{from: pos, to: pos}
@@ -101,6 +105,18 @@ func (s *session) submitRun(b []byte, run stretch) {
 	if run.write && s.conn != nil {
 		s.wrote = s.conn
 	}
+}
+
+// block handles a whole transaction at b[start:start+size]: it becomes a stretch of its
+// own, unless reclaim has another use for it.
+func (s *session) block(b []byte, start, size, n int) stretch {
+	s.counts[ClassShared] += n - 1
+	raw := b[start : start+size]
+	if v := s.judgeBlock(raw); !passes(v) {
+		s.carryOut(v, raw, n, resp.Command{}, Route{Class: ClassShared})
+		return stretch{from: start + size, to: start + size}
+	}
+	return stretch{from: start, to: start + size, n: n, write: true}
 }
 
 // uncommon handles what is not a canonical command of an authenticated client:

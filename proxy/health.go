@@ -121,6 +121,9 @@ func (p *Proxy) learn(ctx context.Context) error {
 	if facts.RunID != "" && facts.RunID == p.health.runID {
 		return nil
 	}
+	if p.streams != nil && p.health.runID != "" {
+		p.streams.ServerChanged()
+	}
 	p.health.runID = facts.RunID
 	p.maxBulk.Store(facts.MaxBulk)
 	table, err := DefaultTable().WithServer(facts.Commands).WithShared(p.cfg.SharedCommands)

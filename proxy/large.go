@@ -60,7 +60,7 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 		x.dirty = unlessError
 		s.tx.odd = s.tx.odd || s.own != nil
 	}
-	e := s.begin(x)
+	e := s.begin(&x)
 	s.body.e = e
 	if c.OpenBody(e.seg) != nil {
 		s.body.e = nil

@@ -21,8 +21,10 @@ func (s *session) localCommand(cmd resp.Command, route Route) {
 		s.answer(redcon.AppendBulkString(nil, s.p.statsText()))
 	case fold(cmd.Arg(1), "clients") && cmd.Len() == 2:
 		s.answer(redcon.AppendBulkString(nil, s.p.clientsText()))
+	case fold(cmd.Arg(1), "streams") && cmd.Len() == 2:
+		s.answer(redcon.AppendBulkString(nil, s.p.streamsText()))
 	default:
-		s.answer(redcon.AppendError(nil, "ERR streamproxy: unknown PROXY subcommand; try PROXY STATS or PROXY CLIENTS"))
+		s.answer(redcon.AppendError(nil, "ERR streamproxy: unknown PROXY subcommand; try PROXY STATS, PROXY CLIENTS or PROXY STREAMS"))
 	}
 }
 
@@ -74,6 +76,20 @@ func (p *Proxy) clientsText() string {
 		fmt.Fprintf(&b, "id=%d addr=%s name=%s age=%d idle=%d db=%d in-flight=%d out=%d private=%d\r\n",
 			s.id, s.remote(), name, int64(now.Sub(s.created).Seconds()),
 			int64(now.Sub(time.Unix(0, s.lastCmd.Load())).Seconds()), s.db.Load(), in, out, flag(busy))
+	}
+	return b.String()
+}
+
+// streamsText is PROXY STREAMS: one line for each stream, group and min-idle that
+// reclaim knows.
+func (p *Proxy) streamsText() string {
+	if p.streams == nil {
+		return "reclaim is off\r\n"
+	}
+	var b strings.Builder
+	for _, i := range p.streams.Streams() {
+		fmt.Fprintf(&b, "db=%d user=%s stream=%q group=%q min-idle=%s state=%s age=%s consumers=%d held=%d leader=%d first=%s owner=%q forwarded-because=%q\r\n",
+			i.DB, i.User, i.Stream, i.Group, i.MinIdle, i.State, i.Age.Round(time.Millisecond), i.Consumers, i.Held, flag(i.Leading), i.FirstID, i.FirstOwner, i.Why)
 	}
 	return b.String()
 }

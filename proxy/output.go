@@ -16,6 +16,7 @@ const writePiece = 64 << 10
 // flush writes what the client may get now. It makes one attempt that does not
 // block; what the socket does not take is left to a writer started for it.
 func (s *session) flush() {
+	var left []handout
 	s.mu.Lock()
 	for !s.writing && !s.closed {
 		out := s.takeOutput()
@@ -31,6 +32,7 @@ func (s *session) flush() {
 		}
 		s.sent(n)
 		s.mu.Lock()
+		left = append(left, s.leftNow(n)...)
 		if n < len(out.b) {
 			s.inWrite = len(out.b) - n
 			s.charge()
@@ -45,6 +47,7 @@ func (s *session) flush() {
 		}
 	}
 	s.mu.Unlock()
+	written(left)
 }
 
 func (s *session) sent(n int) {
@@ -74,6 +77,10 @@ func (s *session) writeOut(out *buffer, n int) {
 		piece := out.b[n:min(len(out.b), n+writePiece)]
 		m, err := s.nc.Write(piece)
 		s.sent(m)
+		s.mu.Lock()
+		left := s.leftNow(m)
+		s.mu.Unlock()
+		written(left)
 		if err != nil {
 			s.abort()
 			return

@@ -13,6 +13,7 @@ import (
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
 )
 
 // maxDials bounds the dials under way at a time in the whole process.
@@ -29,7 +30,8 @@ type Proxy struct {
 
 	sessions   registry
 	identities *identities
-	conns      sync.Map // *batcher.Conn: struct{}, every upstream connection
+	streams    *reclaim.Engine // nil: reclaim is off
+	conns      sync.Map        // *batcher.Conn: struct{}, every upstream connection
 	table      atomic.Pointer[Table]
 	warm       atomic.Pointer[hub] // whose spares are kept ready
 
@@ -92,6 +94,13 @@ func New(cfg Config) (*Proxy, error) {
 	p.maxBulk.Store(resp.DefaultLimits().MaxBulk)
 	p.health.check = make(chan struct{}, 1)
 	p.warm.Store(p.hubOf(p.defaultKey()))
+	if cfg.Reclaim.Mode != reclaim.Off {
+		if p.streams, err = reclaim.New(cfg.Reclaim, calls{p}); err != nil {
+			p.control.Close()
+			return nil, err
+		}
+		p.streams.Start()
+	}
 	p.wg.Go(p.watchUpstream)
 	p.wg.Go(p.sweep)
 	return p, nil

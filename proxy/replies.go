@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"streamproxy/batcher"
+	"streamproxy/reclaim"
 )
 
 // Replies leave a session in the order of its commands, whatever answers them.
@@ -32,6 +33,8 @@ type segment struct {
 	prefix []byte
 	// tee, if set, collects what arrives, up to teeLimit.
 	tee *[]byte
+	// handout, if set, is what the reply carries of reclaim's entries.
+	handout *reclaim.Handout
 	// mute: a failure is not answered, because something else is said instead.
 	mute   bool
 	next   *segment
@@ -93,6 +96,7 @@ func (s *session) emit(g *segment) {
 
 // append adds bytes to the output. The lock is held.
 func (s *session) append(b []byte) {
+	s.appended += uint64(len(b))
 	s.out.add(b)
 }
 
@@ -105,6 +109,10 @@ func (g *segment) Reply(b []byte, done, open int) {
 	}
 	if g.tee != nil && len(*g.tee)+len(b) <= teeLimit {
 		*g.tee = append(*g.tee, b...)
+	}
+	if g.handout != nil { // dropped at the session's end, if that has come
+		s.handouts = append(s.handouts, handout{s.appended, g.handout})
+		g.handout = nil
 	}
 	switch {
 	case s.closed:
@@ -204,6 +212,7 @@ func (s *session) cutOpen(g *segment) bool {
 			return false
 		}
 		s.out.cut(open)
+		s.appended -= uint64(open)
 	default:
 		g.parked = g.parked[:len(g.parked)-open]
 	}

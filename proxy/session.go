@@ -10,6 +10,7 @@ import (
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
 )
 
 // session is one client connection. Its reader (serve) is its brain: it alone
@@ -59,6 +60,8 @@ type session struct {
 	db      atomic.Int64
 	private atomic.Int64 // the server's id of the connection it has to itself
 
+	stream *reclaim.Session // nil until a stream command was seen
+
 	seat batcher.Seat // the session's place on its lane
 	lane segment      // the segment that the common case reuses
 
@@ -87,6 +90,9 @@ type session struct {
 	wroteOn     *batcher.Conn // carried a write of a private command; the reader takes note
 	resetting   bool          // a pinned session has sent RESET
 	wasReset    bool          // and it has been answered
+	appended    uint64        // bytes of output so far
+	taken       uint64        // of them, those the client's socket took
+	handouts    []handout     // not yet on their way
 	gone        bool          // the pinned connection has ended
 
 	// Of whoever writes.
@@ -146,7 +152,11 @@ func (s *session) end() {
 	s.abort()
 	_ = s.nc.Close() // nothing can be done about a connection that does not close
 	s.dropOwn()
+	if s.stream != nil {
+		s.stream.Leave() // nothing is claimed for a client that is not here
+	}
 	s.waitIdle()
+	s.dropHandouts()
 	s.dropLane()
 	if s.in != nil {
 		s.in.release()

@@ -33,12 +33,26 @@ func (p *Proxy) Shutdown(ctx context.Context) (clean bool) {
 	defer cancel()
 	clean = p.awaitQuiet(timed)
 	p.closeListeners()
+	p.drainStreams(ctx)
 	for _, s := range p.sessions.all() {
 		s.dismiss()
 	}
 	clean = p.awaitReaders(ctx, dismissal(timed)) && clean
+	p.drainStreams(ctx) // what came back from clients that left
 	p.Close()
 	return clean
+}
+
+// drainStreamsTime bounds the giving back of what reclaim holds.
+const drainStreamsTime = 2 * time.Second
+
+func (p *Proxy) drainStreams(ctx context.Context) {
+	if p.streams == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainStreamsTime)
+	defer cancel()
+	p.streams.Drain(ctx)
 }
 
 // awaitQuiet waits until the clients are quiet. It reports false if they were not in
@@ -166,6 +180,9 @@ func (p *Proxy) Close() {
 		p.control.Close()
 	})
 	p.readers.Wait()
+	if p.streams != nil {
+		p.streams.Close()
+	}
 	p.wg.Wait()
 	p.conns.Range(func(k, _ any) bool { // those too that a dial has brought meanwhile
 		c := k.(*batcher.Conn)

@@ -26,23 +26,22 @@ func (s *session) ask(raw []byte, rewrite func(reply []byte) []byte) {
 }
 
 // submitAs is submit with a segment of the caller's for the replies; nil is the
-// lane's.
-func (s *session) submitAs(special *segment, raw []byte, n int) {
+// lane's. It returns false if the commands were answered as not sent.
+func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 	if n == 0 || !s.room() {
-		return
+		return false
 	}
 	for {
 		if s.poisoned.Load() {
 			s.failHere(n)
-			return
+			return false
 		}
 		if s.conn == nil && special == nil && s.laneless() {
-			s.runExclusive(raw, exclusive{commands: n})
-			return
+			return s.runExclusive(raw, exclusive{commands: n})
 		}
 		if s.conn == nil && !s.join() {
 			s.failHere(n)
-			return
+			return false
 		}
 		g := s.expect(special, n)
 		if g == nil {
@@ -50,13 +49,13 @@ func (s *session) submitAs(special *segment, raw []byte, n int) {
 		}
 		err := s.conn.Submit(g, s.seatOn(), raw, n)
 		if err == nil {
-			return
+			return true
 		}
 		s.unexpect(g, n)
 		s.waitIdle()      // a connection that takes nothing still answers or fails what it has
 		if s.own != nil { // with it went what the server kept for this client
 			s.failHere(n)
-			return
+			return false
 		}
 		s.dropLane()
 	}

@@ -63,7 +63,7 @@ func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 // to the spares when it has been answered. It returns false if c is no lane.
 func (s *session) waitOnLane(c *batcher.Conn, x exclusive) bool {
 	x.cmd, x.control = own(x.cmd), true
-	e := s.begin(x)
+	e := s.begin(&x)
 	if c == s.conn {
 		s.dropLane()
 	}

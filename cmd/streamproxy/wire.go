@@ -8,6 +8,7 @@ import (
 	"streamproxy/internal/config"
 	"streamproxy/internal/telemetry"
 	"streamproxy/proxy"
+	"streamproxy/reclaim"
 )
 
 // This file is where the rooms meet that do not know each other: the configuration
@@ -43,6 +44,7 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 		MaxArgs:            c.MaxArgs,
 		MemoryLimit:        c.MemoryLimit.Value,
 		RequirePass:        c.RequirePass(),
+		Reclaim:            reclaimConfig(log),
 		DrainMin:           c.DrainMin,
 		DrainIdle:          c.DrainIdle,
 		DrainTimeout:       c.DrainTimeout,
@@ -51,6 +53,13 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 		BatchEvents:        batchEvents(m),
 		Logger:             log,
 	}, nil
+}
+
+// reclaimConfig is what is done for consumers of streams.
+func reclaimConfig(log *slog.Logger) reclaim.Config {
+	c := reclaim.DefaultConfig()
+	c.Logger = log
+	return c
 }
 
 // clientEvents feeds the metrics of clients. Closed is not needed: the number of open

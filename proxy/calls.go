@@ -1,0 +1,132 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
+)
+
+// calls runs the commands of reclaim on the lanes, among those of the clients.
+type calls struct{ p *Proxy }
+
+var _ reclaim.Upstream = calls{}
+
+// Do implements reclaim.Upstream.
+func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n int) ([][]byte, error) {
+	return c.run(ctx, upstream.Key{User: as.User, DB: as.DB, Proto: as.Proto}, commands, n)
+}
+
+// Control implements reclaim.Upstream.
+func (c calls) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {
+	return c.run(ctx, c.p.defaultKey(), commands, n)
+}
+
+func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int) ([][]byte, error) {
+	lane := c.p.hubOf(key).lane(0)
+	for {
+		conn, err := lane.Await(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", reclaim.ErrNotSent, err)
+		}
+		seat := new(batcher.Seat)
+		if !conn.Join(seat) {
+			lane.Replace(conn) // retired since, and perhaps somebody's own
+			continue
+		}
+		w := &collector{left: n, done: make(chan struct{})}
+		if conn.Submit(w, seat, commands, n) != nil {
+			conn.Leave(seat)
+			continue
+		}
+		select {
+		case <-w.done:
+			conn.Leave(seat)
+			return w.replies(n)
+		case <-ctx.Done():
+			return nil, ctx.Err() // the replies find their way to nobody
+		}
+	}
+}
+
+// collector keeps all replies to a number of commands.
+type collector struct {
+	left int
+	buf  []byte
+	err  error
+	done chan struct{}
+}
+
+var _ batcher.Sink = (*collector)(nil)
+
+func (w *collector) take(n int) {
+	if w.left -= n; w.left == 0 && n > 0 {
+		close(w.done)
+	}
+}
+
+// Reply implements batcher.Sink.
+func (w *collector) Reply(b []byte, done, _ int) {
+	w.buf = append(w.buf, b...)
+	w.take(done)
+}
+
+// Flush implements batcher.Sink.
+func (w *collector) Flush() {}
+
+// Fail implements batcher.Sink.
+func (w *collector) Fail(n int, err error) {
+	if w.err == nil {
+		w.err = err
+		if err == batcher.ErrNotSent && len(w.buf) == 0 {
+			w.err = reclaim.ErrNotSent
+		}
+	}
+	w.take(n)
+}
+
+// Pace implements batcher.Sink.
+func (w *collector) Pace(int64, time.Duration) bool { return true }
+
+// replies splits what has come.
+func (w *collector) replies(n int) ([][]byte, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	list := make([][]byte, 0, n)
+	for b := w.buf; len(b) > 0; {
+		m, err := frameLen(b)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, b[:m:m])
+		b = b[m:]
+	}
+	return list, nil
+}
+
+// frameLen is the length of the complete reply at the start of b.
+func frameLen(b []byte) (int, error) {
+	var scan resp.ReplyScanner
+	n, done, err := scan.Scan(b)
+	if err == nil && !done {
+		err = fmt.Errorf("reply of %d bytes is incomplete", len(b))
+	}
+	return n, err
+}
+
+// withoutFirst takes the first n replies off b.
+func withoutFirst(b []byte, n int) []byte {
+	for ; n > 0; n-- {
+		m, err := frameLen(b)
+		if err != nil {
+			return b
+		}
+		b = b[m:]
+	}
+	return b
+}
