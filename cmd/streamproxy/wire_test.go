@@ -19,7 +19,7 @@ func TestDefaultsAgree(t *testing.T) {
 	}
 	want := proxy.DefaultConfig()
 	// What every start decides anew.
-	want.Upstream, want.Version, want.Logger = got.Upstream, got.Version, nil
+	want.Upstream, want.Version, want.Logger, want.Reclaim.Logger = got.Upstream, got.Version, nil, nil
 	got.Events, got.BatchEvents = proxy.Events{}, batcher.Events{}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

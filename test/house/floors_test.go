@@ -15,10 +15,10 @@ type Floor struct {
 
 // Floors is the house from the roof down. The longest matching Room wins.
 var Floors = []Floor{
-	{"cmd/streamproxy", []string{"internal/...", "proxy/...", "batcher"}, "the roof: it wires the rooms together"},
-	{"internal/demo", []string{"internal/...", "proxy/...", "batcher"}, "a subcommand: it starts the shipped proxy"},
+	{"cmd/streamproxy", []string{"internal/...", "proxy/...", "batcher", "reclaim"}, "the roof: it wires the rooms together"},
+	{"internal/demo", []string{"internal/...", "proxy/...", "batcher", "reclaim"}, "a subcommand: it starts the shipped proxy"},
 	{"internal/top", nil, "a subcommand that reads what a running proxy publishes"},
-	{"internal/config", []string{"batcher", "proxy", "internal/upstream", "internal/certs", "internal/resp"}, "turns flags into the rooms' own configurations"},
+	{"internal/config", []string{"batcher", "proxy", "reclaim", "internal/upstream", "internal/certs", "internal/resp"}, "turns flags into the rooms' own configurations"},
 	{"proxy", []string{"reclaim", "batcher", "internal/upstream", "internal/resp"}, "proxy decides; it must not know who watches or configures it"},
 	{"reclaim", []string{"internal/resp"}, "reclaim thinks and knows no sockets: it is given an interface that runs commands"},
 	{"batcher", []string{"internal/upstream", "internal/resp"}, "batcher moves bytes and knows no command names"},
