@@ -129,9 +129,10 @@ func (s *Server) start() bool {
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--unixsocket", s.Socket(),
 		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, s.tlsArgs(), s.settings.args)
+	binary := Binary(s.t) // may end the test, whose cleanup takes the lock
 	s.mu.Lock()
 	s.log = new(bytes.Buffer)
-	s.cmd = exec.Command(Binary(s.t), args...)
+	s.cmd = exec.Command(binary, args...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	err := s.cmd.Start()
 	s.done = make(chan struct{})

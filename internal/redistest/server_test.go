@@ -99,3 +99,25 @@ func TestBinaryMissing(t *testing.T) {
 		}
 	}
 }
+
+// A missing server must not keep the test that wanted it from ending.
+func TestStartMissing(t *testing.T) {
+	t.Setenv("REDIS_SERVER", "no-such-server")
+	s := &Server{t: new(recorder)}
+	started := make(chan struct{})
+	go func() { // Fatalf ends the goroutine it is called on
+		defer close(started)
+		s.start()
+	}()
+	<-started
+	killed := make(chan struct{})
+	go func() { // as the cleanup does; stays behind if this test fails
+		defer close(killed)
+		s.Kill()
+	}()
+	select {
+	case <-killed:
+	case <-time.After(5 * time.Second):
+		t.Error("the clean-up of a test without a server hangs")
+	}
+}
