@@ -24,6 +24,7 @@ var leftOut = map[string]string{
 	"xadd": "see custom", "xread": "see custom", "xreadgroup": "see custom", "randomkey": "random",
 	"subscribe": "see listen", "psubscribe": "see listen", "ssubscribe": "see listen",
 	"unsubscribe": "see listen", "punsubscribe": "see listen", "sunsubscribe": "see listen",
+	"vrandmember": "random", "vsim": "a graph that is built at random", "vlinks": "as vsim", "vinfo": "as vsim",
 	"multi": "see transaction", "exec": "see transaction", "discard": "see transaction",
 }
 

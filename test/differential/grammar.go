@@ -47,7 +47,7 @@ func readGrammar(t testing.TB, s *redistest.Server) []spec {
 func specsOf(n *node) []spec {
 	var specs []spec
 	for i := 0; i+1 < len(n.kids); i += 2 {
-		name, about := n.kids[i].text(), &n.kids[i+1]
+		name, about := strings.ToLower(n.kids[i].text()), &n.kids[i+1]
 		if subs := about.field("subcommands"); subs != nil {
 			specs = append(specs, specsOf(subs)...)
 			continue

@@ -91,7 +91,8 @@ var slow = map[string]bool{"timeout": true, "milliseconds": true, "seconds": tru
 	"offset": true, "unix-time-seconds": true, "unix-time-milliseconds": true, "client-id": true, "cursor": true, "count": true}
 
 // pools holds values by the names that COMMAND DOCS gives to arguments. Nothing expires while a
-// script runs (not even at once: whether an expired key is gone yet is a matter of time), no count makes a server loop, no offset makes it allocate.
+// script runs, not even at once: whether an expired key is gone yet is a matter of time. No count
+// makes a server loop, no offset makes it allocate.
 var pools = map[string][]string{
 	"timeout":                  {"0.001", "0.004", "0.01", "1e-3", "-1", "x"},
 	"seconds milliseconds ttl": {"100000", "200000", "0", "-1", "x", "9223372036854775807"},
