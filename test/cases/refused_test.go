@@ -132,7 +132,7 @@ var malformed = []struct {
 }{
 	{"SET a \"b c\r\n", true},
 	{"SET a 'b\"\r\n", true},
-	{"SET a \"b\"c\r\n", true},
+	{"SET a \"b\"c\r\n", false},
 	{"*1\r\n$04\r\nPING\r\n", false},
 	{"*01\r\n$4\r\nPING\r\n", false},
 	{"*1\n$4\r\nPING\r\n", false},
