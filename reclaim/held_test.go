@@ -1,0 +1,226 @@
+package reclaim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"streamproxy/internal/resp"
+)
+
+func scanAll(list [][]string) (cmds []resp.Command) {
+	for _, args := range list {
+		cmds = append(cmds, scanCommand([]byte(commandOf(args...))))
+	}
+	return cmds
+}
+
+// holding is a world in which an entry of the second stream is held for w.
+func holding(t *testing.T, test func(w *world, c *testClient, id string)) {
+	t.Helper()
+	inWorld(t, 1, nil, func(w *world) {
+		c := w.known("a", "b")
+		w.abandon("a")
+		id := w.abandon("b")
+		time.Sleep(testMinIdle + 2*testInterval)
+		c.do(claimArgs("a", "w")...)
+		if w.engines[0].heldNow() != 1 {
+			w.t.Fatal("nothing is held")
+		}
+		test(w, c, id)
+	})
+}
+
+func (w *world) pending(stream string) []pendingEntry {
+	list, _ := parsePending([]byte(w.raw("XPENDING", stream, "g", "-", "+", "100")))
+	return list
+}
+
+func TestHeldIsHandedOutOnce(t *testing.T) {
+	holding(t, func(w *world, c *testClient, id string) {
+		r := c.block(formOf("b", "g", "w", testMinIdleMS, "10", "tok")...)
+		if !strings.Contains(r, id) || c.last() != Answer {
+			w.t.Errorf("%v %q", c.last(), r)
+		}
+		if r := c.do(claimArgs("b", "w")...); r != emptySeven {
+			w.t.Errorf("again: %q", r)
+		}
+		if n := w.engines[0].heldNow(); n != 0 {
+			w.t.Errorf("%d held", n)
+		}
+	})
+}
+
+func TestAckedWhileHeldIsNotHandedOut(t *testing.T) {
+	for _, name := range []string{"XACK", "XDEL", "XACKDEL"} {
+		t.Run(name, func(t *testing.T) {
+			holding(t, func(w *world, c *testClient, id string) {
+				other := w.client(0)
+				args := []string{name, "b", "g", id}
+				if name == "XDEL" {
+					args = []string{name, "b", id}
+				}
+				other.do(args...)
+				if r := c.do(claimArgs("b", "w")...); strings.Contains(r, id) {
+					w.t.Errorf("handed out: %q", r)
+				}
+			})
+		})
+	}
+}
+
+// TestMovedWhileHeldGoesBackFirst: the client that moves it sees what it would see
+// without us.
+func TestMovedWhileHeldGoesBackFirst(t *testing.T) {
+	holding(t, func(w *world, c *testClient, id string) {
+		other := w.client(0)
+		r := other.do("XCLAIM", "b", "g", "x", testMinIdleMS, id)
+		if !strings.Contains(r, id) {
+			w.t.Errorf("XCLAIM: %q", r)
+		}
+		if p := w.pending("b"); p[0].owner != "x" || p[0].count != 2 {
+			w.t.Errorf("%+v", p)
+		}
+		if r := c.do(claimArgs("b", "w")...); strings.Contains(r, id) {
+			w.t.Errorf("handed out: %q", r)
+		}
+	})
+}
+
+func TestHistoryReadSeesNothingHeld(t *testing.T) {
+	holding(t, func(w *world, c *testClient, id string) {
+		c.do("XREADGROUP", "GROUP", "g", "w", "STREAMS", "b", "0")
+		if p := w.pending("b"); p[0].owner != "dead" || p[0].count != 1 {
+			w.t.Errorf("%+v", p)
+		}
+	})
+}
+
+func TestMovesInsideATransactionCountToo(t *testing.T) {
+	holding(t, func(w *world, c *testClient, id string) {
+		other := w.client(0)
+		other.block([]string{"MULTI"}, []string{"XACK", "b", "g", id}, []string{"EXEC"})
+		if n := w.engines[0].heldNow(); n != 0 {
+			w.t.Errorf("%d held", n)
+		}
+	})
+}
+
+// TestHeldForAnotherCountGoesBack: never more than the client asks for.
+func TestHeldForAnotherCountGoesBack(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		c := w.known("a", "b")
+		w.abandon("a")
+		for range 3 {
+			w.abandon("b")
+		}
+		time.Sleep(testMinIdle + 2*testInterval)
+		c.do(claimArgs("a", "w")...)
+		r := c.do("XAUTOCLAIM", "b", "g", "w", testMinIdleMS, "0-0", "COUNT", "2")
+		if n := len(entriesOf(r)); n != 2 {
+			w.t.Errorf("%d entries for a COUNT of 2", n)
+		}
+		counts := ""
+		for _, p := range w.pending("b") {
+			counts += p.owner + " "
+		}
+		if counts != "w w dead " {
+			w.t.Errorf("pending for %s", counts)
+		}
+	})
+}
+
+// TestCapMeansForTheCallerOnly: at the bound nothing is claimed ahead.
+func TestCapMeansForTheCallerOnly(t *testing.T) {
+	for what, change := range map[string]func(*Config){
+		"entries": func(c *Config) { c.MaxHeldEntries = 0 },
+		"bytes":   func(c *Config) { c.MaxHeldBytes = 0 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, 1, change, func(w *world) {
+				c := w.known("a", "b")
+				w.abandon("a")
+				w.abandon("b")
+				time.Sleep(testMinIdle + 2*testInterval)
+				if r := c.do(claimArgs("a", "w")...); len(entriesOf(r)) != 1 {
+					w.t.Errorf("%q", r)
+				}
+				if w.pending("b")[0].owner != "dead" {
+					w.t.Error("claimed ahead")
+				}
+				if r := c.do(claimArgs("b", "w")...); len(entriesOf(r)) != 1 {
+					w.t.Errorf("%q", r)
+				}
+			})
+		})
+	}
+}
+
+// TestDroppedHandoutGoesBack: the client left before a byte was written.
+func TestDroppedHandoutGoesBack(t *testing.T) {
+	inWorld(t, 2, nil, func(w *world) {
+		c := w.known("a")
+		other := w.client(1)
+		pass1(other, "other", []string{"a"})
+		id := w.abandon("a")
+		time.Sleep(testMinIdle + 2*testInterval)
+		c.gone = func() bool { return true }
+		if _, err := c.try(claimArgs("a", "w")...); err != errGone {
+			w.t.Fatal(err)
+		}
+		c.s.Leave()
+		time.Sleep(100 * time.Millisecond)
+		if p := w.pending("a"); p[0].owner != "dead" || p[0].count != 1 || p[0].idle < testMinIdle {
+			w.t.Errorf("%+v", p)
+		}
+		if r := other.do(claimArgs("a", "other")...); len(entriesOf(r)) != 1 || entriesOf(r)[0] != id {
+			w.t.Errorf("at once: %q", r)
+		}
+	})
+}
+
+// TestFailedClaim: nobody is told a lie when it is not known what was claimed.
+func TestFailedClaim(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		c := w.known("a")
+		w.abandon("a")
+		time.Sleep(testMinIdle + 2*testInterval)
+		w.srv.setFault(func(control bool, first string) fate {
+			if first == "MULTI" {
+				return lost
+			}
+			return fine
+		})
+		if _, err := c.try(claimArgs("a", "w")...); err == nil {
+			w.t.Error("answered")
+		}
+		w.srv.setFault(func(control bool, first string) fate {
+			if first == "MULTI" {
+				return unsent
+			}
+			return fine
+		})
+		if _, err := c.try(claimArgs("a", "w")...); err != nil {
+			w.t.Errorf("not forwarded: %v", err)
+		}
+	})
+}
+
+// TestMultiDenied: what was meant to be queued is executed at once, and still
+// reaches the client.
+func TestMultiDenied(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		c := w.known("a", "b")
+		w.abandon("a")
+		w.abandon("b")
+		time.Sleep(testMinIdle + 2*testInterval)
+		w.srv.mu.Lock()
+		w.srv.denied["MULTI"] = true
+		w.srv.mu.Unlock()
+		for _, s := range []string{"a", "b"} {
+			if r := c.do(claimArgs(s, "w")...); len(entriesOf(r)) != 1 {
+				w.t.Errorf("%s: %q", s, r)
+			}
+		}
+	})
+}
