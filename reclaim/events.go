@@ -20,7 +20,8 @@ type Events struct {
 	// and whether the server's answer was another one.
 	Observed func(command string, differed bool)
 	// Forwarded reports a command of the reclaim pass that was left to the server:
-	// "unknown", "expired", "form", "start", "min_idle", "denied", "observe".
+	// "unknown", "expired", "form", "start", "min_idle", "denied", "draining", "unsent",
+	// "observe".
 	Forwarded func(reason string)
 	// Entries reports entries that were "claimed", "delivered", "given_back" or found
 	// "deleted" in a claim.
@@ -30,7 +31,8 @@ type Events struct {
 	// Held reports what is held for consumers that have not fetched it yet.
 	Held func(entries int, bytes int64)
 	// LargePEL reports a group whose pending entries are read page by page, and how
-	// long it takes to see all of them; 0 entries says that it is small again.
+	// long it takes to see all of them; 0 entries says that it is small again, or no
+	// longer read by this proxy.
 	LargePEL func(stream, group string, entries int64, full time.Duration)
 	// ConsumerDeleted reports an XGROUP DELCONSUMER that passed and took n pending
 	// entries with it for good.

@@ -155,6 +155,7 @@ func (e *Engine) resign(ctx context.Context, w *sweep) {
 	e.mu.Lock()
 	was := w.leading
 	w.leading, w.led = false, 0
+	e.silencePages(w)
 	e.countLeases()
 	e.mu.Unlock()
 	if !was {

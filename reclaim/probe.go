@@ -164,6 +164,15 @@ func (w *sweep) sized(e *Engine, i int, raw []byte, server time.Time) {
 	}
 }
 
+// silencePages takes back what was reported of large groups, because from now on
+// another proxy reads them, or none. How far they were read is kept. The lock is
+// held.
+func (e *Engine) silencePages(w *sweep) {
+	for i := range w.pages {
+		e.cfg.Events.largePEL(w.streams[i], w.group, 0, 0)
+	}
+}
+
 // later reports whether an id's milliseconds are beyond a time of the server's.
 func later(ms string, server time.Time) bool {
 	n, err := strconv.ParseUint(ms, 10, 64)

@@ -72,6 +72,9 @@ func (e *Engine) led(w *sweep, leading bool) {
 	w.leading = leading
 	if changed {
 		w.led = 0
+		if !leading {
+			e.silencePages(w)
+		}
 	}
 	e.countLeases()
 	e.mu.Unlock()

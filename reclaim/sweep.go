@@ -164,6 +164,7 @@ func (e *Engine) pruneReaders(w *sweep, now time.Time) {
 // held.
 func (e *Engine) endSweep(w *sweep) {
 	delete(e.sweeps, w.key)
+	e.silencePages(w)
 	for _, list := range w.profiles {
 		for _, p := range slices.Clone(list) {
 			w.drop(p)

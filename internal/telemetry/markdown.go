@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,7 +14,8 @@ Generated from the table of metrics by ` + "`make docs`" + `; do not edit.
 
 Served at ` + "`/metrics`" + ` of ` + "`--telemetry-listen`" + `, beside those of the Go runtime (` + "`go_*`" + `) and of the
 process (` + "`process_*`" + `). Series with a label exist from the start, at 0. No label ever holds
-a key, a client or a consumer.
+a client, a consumer or a key, but for ` + "`stream`" + `: it and ` + "`group`" + ` name the first 100 pairs that there
+is something to say about, and are ` + "`__other__`" + ` for the rest.
 
 | metric | type | label | |
 |---|---|---|---|
@@ -30,13 +32,14 @@ func WriteMarkdown(w io.Writer, l Labels) {
 		logMessages:      logLevels,
 		upstreamConns:    {"lane", "private", "control"},
 		privateConns:     {"idle", "busy"},
+		reclaimRounds:    reclaimResults,
+		reclaimLocal:     localCommands,
+		reclaimForwarded: forwardReasons,
+		reclaimObserved:  observeResults,
+		reclaimEntries:   entryActions,
 	}
 	for _, m := range table {
-		label := ""
-		if m.label != "" {
-			label = "`" + m.label + "`: " + strings.Join(values[m.name], ", ")
-		}
-		fmt.Fprintf(w, "| `%s%s` | %s | %s | %s |\n", prefix, m.name, m.kind, label, m.help)
+		fmt.Fprintf(w, "| `%s%s` | %s | %s | %s |\n", prefix, m.name, m.kind, labelText(m, values[m.name]), m.help)
 	}
 	fmt.Fprint(w, "\n## Buckets of the histograms\n\n| metric | upper bounds |\n|---|---|\n")
 	for _, m := range table {
@@ -44,6 +47,18 @@ func WriteMarkdown(w io.Writer, l Labels) {
 			fmt.Fprintf(w, "| `%s%s` | %s |\n", prefix, m.name, bounds(m.buckets))
 		}
 	}
+}
+
+// labelText names the labels of a metric and the values of its own one.
+func labelText(m metric, values []string) string {
+	var labels []string
+	if m.label != "" {
+		labels = append(labels, "`"+m.label+"`: "+strings.Join(values, ", "))
+	}
+	if slices.Contains(perGroup, m.name) {
+		labels = append(labels, "`stream`, `group`")
+	}
+	return strings.Join(labels, "; ")
 }
 
 // bounds writes numbers without exponents, for eyes.

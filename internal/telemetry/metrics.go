@@ -52,6 +52,9 @@ var (
 // Metrics is every metric of the process in a registry of its own. Its methods may
 // be called at any time from any goroutine, never block and do not allocate.
 type Metrics struct {
+	// Reclaim has the events of stream consumers.
+	Reclaim *Reclaim
+
 	registry *prometheus.Registry
 
 	accepted       map[string]prometheus.Counter
@@ -105,6 +108,7 @@ func New(b Build, l Labels) *Metrics {
 		roundTrip:      newHistogram(r, upstreamRoundtrip),
 		privateWait:    newHistogram(r, privateWait),
 		flushDelay:     newGauge(r, flushDelay),
+		Reclaim:        newReclaim(r),
 	}
 }
 

@@ -20,7 +20,7 @@ func (k kind) String() string { return [...]string{"counter", "gauge", "histogra
 type metric struct {
 	name    string // behind the prefix
 	kind    kind
-	label   string // empty: none
+	label   string // empty: none; perGroup has metrics with more
 	help    string
 	buckets []float64
 }
@@ -55,6 +55,18 @@ const (
 	upstreamPushes     = "upstream_pushes_dropped_total"
 	privateConns       = "private_connections"
 	privateWait        = "private_wait_seconds"
+	reclaimRounds      = "reclaim_rounds_total"
+	reclaimSuccess     = "reclaim_last_success_timestamp_seconds"
+	reclaimLeases      = "reclaim_lease_held"
+	reclaimLocal       = "reclaim_local_answers_total"
+	reclaimForwarded   = "reclaim_forwarded_total"
+	reclaimObserved    = "reclaim_observed_total"
+	reclaimEntries     = "reclaim_entries_total"
+	reclaimHot         = "reclaim_hot_streams"
+	reclaimHeldEntries = "reclaim_held_entries"
+	reclaimHeldBytes   = "reclaim_held_bytes"
+	reclaimScan        = "reclaim_scan_seconds"
+	reclaimLost        = "reclaim_deleted_consumer_entries_total"
 	logMessages        = "log_messages_total"
 )
 
@@ -105,7 +117,23 @@ var table = []metric{
 
 	{privateConns, gauge, "state", "Private upstream connections, by whether a client holds them.", nil},
 	{privateWait, histogram, "", "How long a command waited for a private connection.", queueBuckets},
+
+	{reclaimRounds, counter, "result", "Rounds over a set of streams: led with the lease, followed with another proxy's result, failed, or denied by the server's ACL.", nil},
+	{reclaimSuccess, gauge, "", "The server's time, in seconds since 1970, of the result last taken over; 0 before the first.", nil},
+	{reclaimLeases, gauge, "", "Sets of streams that this proxy probes for all proxies that share them.", nil},
+	{reclaimLocal, counter, "command", "Commands of consumers that were answered here; multi is the whole transaction around an XAUTOCLAIM.", nil},
+	{reclaimForwarded, counter, "reason", "Commands of a reclaim pass that were left to the server, by why.", nil},
+	{reclaimObserved, counter, "result", "With --reclaim=observe: commands that would have been answered here, by whether the server answered the same.", nil},
+	{reclaimEntries, counter, "action", "Stream entries that were claimed, delivered to a client, given back, or found deleted in a claim.", nil},
+	{reclaimHot, gauge, "", "Streams, by user and min-idle, that have entries to be claimed.", nil},
+	{reclaimHeldEntries, gauge, "", "Entries held for consumers that are about to ask for them.", nil},
+	{reclaimHeldBytes, gauge, "", "Bytes of the entries that are held.", nil},
+	{reclaimScan, gauge, "", "How long it takes to look at all pending entries of a group that has so many that they are read page by page: an abandoned one may wait so much longer.", nil},
+	{reclaimLost, counter, "", "Pending entries that were lost for good when clients deleted their consumer.", nil},
 }
+
+// perGroup lists the metrics that have the labels stream and group beside their own.
+var perGroup = []string{reclaimEntries, reclaimScan}
 
 // lookup finds a row; a name that is missing is a slip of this package, which any
 // test of it finds.
