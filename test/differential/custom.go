@@ -18,7 +18,7 @@ var leftOut = map[string]string{
 	"client|getname": "within a transaction the server answers, for the upstream connection; the table has the rest", "script|debug": "a child process",
 	"quit": "ends the connection: see farewell", "function|restore": "needs an image; the table has one",
 	"spop": "random, so that the data would differ afterwards; see custom", "lolwut": "art",
-	"latency|reset": "outlives the script", "memory|purge": "takes long", "wait": "after a transaction ended by RESET the proxy says that it cannot answer; the table has the rest",
+	"latency|reset": "outlives the script", "memory|purge": "takes long", "waitaof": "as wait", "wait": "after a transaction ended by RESET the proxy says that it cannot answer; the table has the rest",
 	"sort": "see custom", "sort_ro": "see custom", "scan": "see custom", "sscan": "see custom", "hscan": "see custom",
 	"zscan": "see custom", "srandmember": "see custom", "hrandfield": "see custom", "zrandmember": "see custom",
 	"xadd": "see custom", "xread": "see custom", "xreadgroup": "see custom", "randomkey": "random",

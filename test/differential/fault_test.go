@@ -78,6 +78,7 @@ func startBinary(t *testing.T, binary string, server *redistest.Server) string {
 	socket := filepath.Join(folder, "s")
 	var log bytes.Buffer
 	cmd := exec.Command(binary, "--listen", "unix://"+socket, "--upstream", server.URL(), "--telemetry-listen", "off")
+	cmd.Env = append(os.Environ(), "STREAMPROXY_RECLAIM=off") // see newPair
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

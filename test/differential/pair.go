@@ -9,6 +9,7 @@ import (
 	"streamproxy/internal/redistest"
 	"streamproxy/internal/upstream"
 	"streamproxy/proxy"
+	"streamproxy/reclaim"
 )
 
 // pair is two equal servers: one is spoken to directly, the other through the proxy.
@@ -32,6 +33,7 @@ func newPair(t testing.TB) *pair {
 	}
 	cfg := proxy.DefaultConfig()
 	cfg.Upstream = target
+	cfg.Reclaim.Mode = reclaim.Off // its lease would be a key that only one of the servers has
 	px, err := proxy.New(cfg)
 	if err != nil {
 		t.Fatal(err)
