@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestOnlyTheHolderSpeaksOfLargeGroups(t *testing.T) {
 		if n := reported.Load(); n != largePEL+1 {
 			w.t.Fatalf("reported %d", n)
 		}
-		w.engines[0].Drain(t.Context())
+		w.engines[0].Drain(context.Background())
 		if n := reported.Load(); n != 0 {
 			w.t.Errorf("still reported after the lease was given up: %d", n)
 		}
