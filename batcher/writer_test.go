@@ -291,7 +291,7 @@ func TestIdleReleasesABatch(t *testing.T) {
 	p.send("+first\r\n")
 	first.expect(t, 1, "+first\r\n")
 	p.take(1)
-	if reason, _ := f.last(); reason != FlushIdle {
+	if reason, _ := f.last(); reason != FlushIdle || time.Since(start) > time.Second/2 {
 		t.Errorf("it left after %v for the reason %v", time.Since(start), reason)
 	}
 }

@@ -34,16 +34,30 @@ func TestHangUpUnderBlocking(t *testing.T) {
 func TestHeldCommandsAfterHalfClose(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, nil)
+	until(t, "spares", func() bool { return p.Stats().PrivateIdle == 2 })
+	asked := make(chan *fakeConn, 2)
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[0] == "FOO.BAR" { // not known to the proxy: a private connection
+			asked <- c
+		}
+		return "", args[0] == "FOO.BAR"
+	})
 	c := p.client()
-	pipeline := redistest.Command("GET", "a") + redistest.Command("HELLO", "2") + redistest.Command("GET", "b") +
-		redistest.Command("HELLO", "2") + redistest.Command("GET", "c")
+	pipeline := redistest.Command("GET", "a") + redistest.Command("FOO.BAR", "x") + redistest.Command("GET", "b") +
+		redistest.Command("FOO.BAR", "x") + redistest.Command("GET", "c")
 	if err := c.Send(pipeline); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{bulkReply("a"), "*6", bulkReply("b"), "*6", bulkReply("c")} {
+	s := p.only(t)
+	for range 2 { // answered only when the reader has met the end and waits
+		conn := <-asked
+		until(t, "the end to be met", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.waiters > 0 })
+		io.WriteString(conn, "-ERR no\r\n")
+	}
+	for _, want := range []string{bulkReply("a"), "-ERR no", bulkReply("b"), "-ERR no", bulkReply("c")} {
 		if got, err := c.ReadReply(); err != nil || !strings.HasPrefix(got, want) {
 			t.Fatalf("got %q, %v; want %q", got, err, want)
 		}
@@ -88,13 +102,14 @@ func TestSendAndHalfClose(t *testing.T) {
 func TestPipelineOfPrivateCommands(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, nil)
+	f.script(func(_ *fakeConn, args []string) (string, bool) { return "-ERR no\r\n", args[0] == "FOO.BAR" })
 	c := p.client()
 	const n = 300
-	if err := c.Send(strings.Repeat(redistest.Command("HELLO", "2"), n) + redistest.Command("GET", "end")); err != nil {
+	if err := c.Send(strings.Repeat(redistest.Command("FOO.BAR", "x"), n) + redistest.Command("GET", "end")); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if got, err := c.ReadReply(); err != nil || !strings.HasPrefix(got, "*6") {
+		if got, err := c.ReadReply(); err != nil || !strings.HasPrefix(got, "-ERR no") {
 			t.Fatalf("reply %d: %q, %v", i, got, err)
 		}
 	}

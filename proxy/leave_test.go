@@ -132,7 +132,7 @@ func TestLeaveAnyhow(t *testing.T) {
 		case 1:
 			c.Send(strings.Repeat(redistest.Command("GET", "a"), 50))
 		case 2:
-			c.Send(redistest.Command("HELLO", "2") + redistest.Command("GET", "a"))
+			c.Send(redistest.Command("FOO.BAR", "x") + redistest.Command("GET", "a"))
 		case 3:
 			c.Send(redistest.Command("BLPOP", "k", "0") + redistest.Command("GET", "a"))
 		}

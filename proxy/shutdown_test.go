@@ -128,7 +128,7 @@ func TestShutdownOfAHungUpstream(t *testing.T) {
 		},
 		"a client that waits for a private connection": func(p *testProxy, f *fakeServer) {
 			f.cut("private")
-			p.client().SendCommand("HELLO", "2")
+			p.client().SendCommand("FOO.BAR", "x")
 		},
 		"a pinned client": func(p *testProxy, f *fakeServer) {
 			p.client().SendCommand("MONITOR")
