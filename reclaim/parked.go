@@ -41,6 +41,10 @@ const (
 	parkedPages = 10
 	// parkedCount is the most that a read without COUNT is given.
 	parkedCount = 100
+	// parkedStreams is from how many streams one read is given entries. It is no less
+	// than what a read of new entries may bring: a client that never asks gets the rest
+	// a whole BLOCK later, and has to have all in time.
+	parkedStreams = 256
 	// quietIntervals is for how many intervals nobody must have asked for a stream's
 	// reclaimable entries before a parked read is given them.
 	quietIntervals = 2
@@ -174,7 +178,7 @@ func (e *Engine) ready(p *Parked, now time.Time) (list []*profile, at time.Time)
 			}
 			continue
 		}
-		if list = append(list, q); len(list) > claimAhead {
+		if list = append(list, q); len(list) == parkedStreams {
 			break
 		}
 	}
