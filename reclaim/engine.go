@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type Engine struct {
 	locks   atomic.Pointer[lockIndex]
 	holding atomic.Int64 // batches held
 	granted atomic.Int64 // tokens given out
+	learns  atomic.Int64 // learnings under way
 
 	mu         sync.Mutex
 	closed     bool
@@ -48,6 +50,7 @@ type Engine struct {
 	clock      clock
 	leases     int
 	hots       int
+	tidied     time.Time
 
 	// breach is set by tests that plant a fault.
 	breach func(fault string) bool
@@ -218,9 +221,23 @@ func (e *Engine) tick(now time.Time) time.Duration {
 	soonest(e.tickHeld(now))
 	soonest(e.tickSweeps(now))
 	soonest(e.tickParked(now))
-	e.expireTokens(now)
+	e.tidy(now)
 	e.publishLocks()
 	return max(next.Sub(now), minSleep)
+}
+
+// tidy forgets what has lost its meaning with time. The lock is held.
+func (e *Engine) tidy(now time.Time) {
+	e.expireTokens(now)
+	if now.Sub(e.tidied) < maxSleep {
+		return
+	}
+	e.tidied = now
+	maps.DeleteFunc(e.denied, func(_ targetKey, until time.Time) bool { return !now.Before(until) })
+	for _, c := range e.consumers {
+		maps.DeleteFunc(c.alone, func(_ string, until time.Time) bool { return !now.Before(until) })
+		maps.DeleteFunc(c.tried, func(p *profile, _ uint64) bool { return p.target.profiles[p.minIdle] != p })
+	}
 }
 
 // poke makes run look at once.

@@ -82,10 +82,12 @@ func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
 		e.locks.Store(&lockIndex{}) // lock steps look for learnings from now on
 	}
 	e.learnings[k] = l
+	e.learns.Add(1)
 	e.jobLocked(func(ctx context.Context) {
 		err := e.ask(ctx, l)
 		e.mu.Lock()
 		delete(e.learnings, k)
+		e.learns.Add(-1)
 		e.mu.Unlock()
 		close(l.done)
 		if err != nil {

@@ -33,7 +33,7 @@ const (
 // the stream alone; hot, it is free.
 func (s *Session) get(cmd resp.Command) Verdict {
 	e := s.e
-	if cmd.Len() != 2 || e.locks.Load() == nil {
+	if cmd.Len() != 2 || !e.mayLock(cmd.Arg(1)) {
 		return Verdict{}
 	}
 	now := time.Now()
@@ -63,7 +63,7 @@ func (s *Session) get(cmd resp.Command) Verdict {
 // set judges the taking of the lock.
 func (s *Session) set(cmd resp.Command) Verdict {
 	e := s.e
-	if e.locks.Load() == nil {
+	if !e.mayLock(cmd.Arg(1)) {
 		return Verdict{}
 	}
 	l, ok := parseLock(cmd)

@@ -178,6 +178,16 @@ func (e *Engine) publishLocks() {
 	e.locks.Store(&index)
 }
 
+// mayLock reports, without the lock, whether a key may be that of a lock.
+func (e *Engine) mayLock(key []byte) bool {
+	index := e.locks.Load()
+	if index == nil {
+		return false
+	}
+	_, ok := (*index)[string(key)]
+	return ok || e.learns.Load() > 0
+}
+
 // lockTarget finds the target whose lock is called key, for one user and database.
 // An ambiguous key belongs to nobody: groups and streams may be named so that two
 // of them render to the same key.

@@ -339,3 +339,59 @@ func TestLeaseScripts(t *testing.T) {
 		t.Error("the lease was not given up")
 	}
 }
+
+// TestRoundsOnARealServer lets rounds find what a dead worker has left, for a user
+// who may neither write leases nor run scripts.
+func TestRoundsOnARealServer(t *testing.T) {
+	srv := redistest.Start(t)
+	do := direct(t, srv, 2)
+	do("ACL", "SETUSER", "app", "on", ">app", "~jobs*", "~autoclaim*", "+@read", "+@write", "+@stream", "+@connection", "+multi", "+exec")
+	names := []string{"jobs:1", "jobs:2", "jobs:3"}
+	for _, s := range names {
+		do("XGROUP", "CREATE", s, "g", "$", "MKSTREAM")
+	}
+	rounds := &tally{}
+	change := func(c *Config) {
+		c.Interval = time.Second
+		c.Events.Round = func(r string) { rounds.add(r, 1) }
+	}
+	a := realEngine(t, newRealUpstream(t, srv), change)
+	b := realEngine(t, newRealUpstream(t, srv), change)
+	var clients []*testClient
+	for i, e := range []*Engine{a, b} {
+		c := newTestClient(t, e, newRealUpstream(t, srv), Identity{User: "app", Proto: 2 + i})
+		c.up = e.up
+		clients = append(clients, c)
+	}
+	passes := func(c *testClient) (got []string) {
+		c.do(readArgs("w", names)...)
+		for _, s := range names {
+			got = append(got, entriesOf(c.do("XAUTOCLAIM", s, "g", "w", "2000", "0-0", "COUNT", "10"))...)
+		}
+		return got
+	}
+	passes(clients[0])
+	passes(clients[1])
+	eventually(t, "one leads, one follows", func() bool {
+		passes(clients[0])
+		passes(clients[1])
+		return rounds.of("led") > 1 && rounds.of("followed") > 1
+	})
+	do("XADD", names[1], "*", "k", "v")
+	do(readArgs("dead", names)...)
+	start := time.Now()
+	var got []string
+	eventually(t, "the entry is recovered", func() bool {
+		got = append(passes(clients[0]), passes(clients[1])...)
+		return len(got) > 0
+	})
+	if took := time.Since(start); took < 2*time.Second || took > 5*time.Second || len(got) != 1 {
+		t.Errorf("%v after %v", got, took)
+	}
+	if n := rounds.of("failed") + rounds.of("denied"); n != 0 {
+		t.Errorf("%d rounds failed", n)
+	}
+	if got := do("XPENDING", names[1], "g", "-", "+", "5"); !strings.HasSuffix(got, ":2\r\n") {
+		t.Errorf("pending %q", got)
+	}
+}
