@@ -67,6 +67,9 @@ type Config struct {
 
 	// Version is what the proxy calls itself in PROXY STATS.
 	Version string
+	// Effective, if not nil, writes the configuration in force for PROXY CONFIG. It must
+	// keep secrets to itself.
+	Effective func() string
 	// Events and BatchEvents observe; Logger gets one line per change of state.
 	Events      Events
 	BatchEvents batcher.Events

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"streamproxy/batcher"
@@ -44,11 +45,12 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 		MaxArgs:            c.MaxArgs,
 		MemoryLimit:        c.MemoryLimit.Value,
 		RequirePass:        c.RequirePass(),
-		Reclaim:            reclaimConfig(log),
+		Reclaim:            reclaimConfig(c, m, log),
 		DrainMin:           c.DrainMin,
 		DrainIdle:          c.DrainIdle,
 		DrainTimeout:       c.DrainTimeout,
 		Version:            build().Version,
+		Effective:          func() string { return effective(c) },
 		Events:             clientEvents(m),
 		BatchEvents:        batchEvents(m),
 		Logger:             log,
@@ -56,10 +58,42 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 }
 
 // reclaimConfig is what is done for consumers of streams.
-func reclaimConfig(log *slog.Logger) reclaim.Config {
-	c := reclaim.DefaultConfig()
-	c.Logger = log
-	return c
+func reclaimConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) reclaim.Config {
+	return reclaim.Config{
+		Mode:           c.ReclaimMode(),
+		Interval:       c.ReclaimInterval,
+		Groups:         c.ReclaimRules(),
+		Locks:          c.ReclaimLock,
+		KeyPrefix:      c.ReclaimKeyPrefix,
+		MaxHeldEntries: c.ReclaimMaxHeldEntries,
+		MaxHeldBytes:   c.ReclaimMaxHeldBytes,
+		Events:         reclaimEvents(m.Reclaim),
+		Logger:         log,
+	}
+}
+
+// effective is the configuration in force as PROXY CONFIG shows it, without secrets.
+func effective(c config.Config) string {
+	var b strings.Builder
+	c.WriteEffective(&b)
+	return b.String()
+}
+
+// reclaimEvents feeds the metrics of stream consumers.
+func reclaimEvents(m *telemetry.Reclaim) reclaim.Events {
+	return reclaim.Events{
+		Round:           m.Round,
+		Succeeded:       m.Succeeded,
+		Leases:          m.Leases,
+		Local:           m.Local,
+		Observed:        m.Observed,
+		Forwarded:       m.Forwarded,
+		Entries:         m.Entries,
+		Hot:             m.Hot,
+		Held:            m.Held,
+		LargePEL:        m.LargePEL,
+		ConsumerDeleted: m.ConsumerDeleted,
+	}
 }
 
 // clientEvents feeds the metrics of clients. Closed is not needed: the number of open

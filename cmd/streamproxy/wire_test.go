@@ -2,12 +2,15 @@ package main
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/config"
 	"streamproxy/internal/telemetry"
 	"streamproxy/proxy"
+	"streamproxy/reclaim"
 )
 
 // A proxy started without a flag must be the one that proxy.DefaultConfig describes:
@@ -20,7 +23,8 @@ func TestDefaultsAgree(t *testing.T) {
 	want := proxy.DefaultConfig()
 	// What every start decides anew.
 	want.Upstream, want.Version, want.Logger, want.Reclaim.Logger = got.Upstream, got.Version, nil, nil
-	got.Events, got.BatchEvents = proxy.Events{}, batcher.Events{}
+	got.Events, got.BatchEvents, got.Effective = proxy.Events{}, batcher.Events{}, nil
+	got.Reclaim.Events = reclaim.Events{}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -33,15 +37,38 @@ func TestEverySettingIsWired(t *testing.T) {
 	c.ClientIdleTimeout, c.DrainMin = 1, 1
 	c.SharedCommands = []string{"X"}
 	c.RequirePassFile = "/file"
+	c.Reclaim, c.ReclaimGroups = "observe", []string{"g=1m"}
 	pc, err := proxyConfig(c, newTestMetrics(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := reflect.ValueOf(pc)
+	// The instance is made up at the start.
+	allSet(t, pc, "Logger")
+	allSet(t, pc.Reclaim, "Logger", "Instance")
+	allSet(t, pc.Reclaim.Events)
+}
+
+// allSet expects every field of a struct to be set, except for some.
+func allSet(t *testing.T, of any, except ...string) {
+	t.Helper()
+	v := reflect.ValueOf(of)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Logger" {
-			t.Errorf("proxy.Config.%s is not set", name)
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !slices.Contains(except, name) {
+			t.Errorf("%s.%s is not set", v.Type(), name)
 		}
+	}
+}
+
+// What PROXY CONFIG shows over the wire must be free of secrets.
+func TestEffectiveHidesSecrets(t *testing.T) {
+	c := config.Default(config.Machine{})
+	c.Upstream = "redis://u:geheim@h"
+	pc, err := proxyConfig(c, newTestMetrics(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := pc.Effective(); strings.Contains(text, "geheim") || !strings.Contains(text, "--upstream=redis://u:xxxxx@h\n") {
+		t.Errorf("got %s", text)
 	}
 }
 

@@ -86,6 +86,25 @@ type Config struct {
 	// SharedCommands names module or unknown commands that may share a connection.
 	SharedCommands []string
 
+	// Reclaim is on, observe or off, see reclaim.Mode.
+	Reclaim string
+	// ReclaimInterval is the time between two looks at the same streams, however many
+	// proxies share them.
+	ReclaimInterval time.Duration
+	// ReclaimGroups are rules pattern=min-idle[,own] for groups whose clients never
+	// reclaim, see ReclaimRules.
+	ReclaimGroups []string
+	// ReclaimLock lists the templates of the lock keys that clients take around a
+	// reclaim.
+	ReclaimLock []string
+	// ReclaimKeyPrefix begins every key that the proxy itself writes. Proxies with the
+	// same prefix share their looks.
+	ReclaimKeyPrefix string
+	// ReclaimMaxHeldEntries and ReclaimMaxHeldBytes bound what is claimed ahead of a
+	// consumer's asking.
+	ReclaimMaxHeldEntries int
+	ReclaimMaxHeldBytes   int64
+
 	// MemoryLimit bounds the bytes in the proxy's buffers; 0 is no limit. Auto is three
 	// quarters of the cgroup's limit, which leaves room for what the limit does not
 	// count: stacks, maps and the garbage collector's slack.
@@ -141,13 +160,21 @@ func Default(m Machine) Config {
 		FlushMaxCommands:   1024,
 		PrivateMax:         1000,
 		PrivateMinIdle:     2,
-		MemoryLimit:        Auto[int64]{Auto: true},
-		Threads:            Auto[int]{Auto: true},
-		TelemetryListen:    "127.0.0.1:9380",
-		LogLevel:           "info",
-		LogFormat:          "auto",
-		DrainIdle:          2 * time.Second,
-		DrainTimeout:       25 * time.Second,
+
+		Reclaim:               "on",
+		ReclaimInterval:       30 * time.Second,
+		ReclaimLock:           []string{"autoclaim:{group}:{stream}"},
+		ReclaimKeyPrefix:      "streamproxy:",
+		ReclaimMaxHeldEntries: 10000,
+		ReclaimMaxHeldBytes:   64 << 20,
+
+		MemoryLimit:     Auto[int64]{Auto: true},
+		Threads:         Auto[int]{Auto: true},
+		TelemetryListen: "127.0.0.1:9380",
+		LogLevel:        "info",
+		LogFormat:       "auto",
+		DrainIdle:       2 * time.Second,
+		DrainTimeout:    25 * time.Second,
 	}
 	c.resolve(m)
 	return c

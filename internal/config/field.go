@@ -115,8 +115,13 @@ func choiceField(at *string, choices ...string) field {
 	return &setting[string]{at, parseText, formatText, valid, strings.Join(choices, ", ")}
 }
 
-// listField checks each item on its own.
+// listField is a list separated by commas.
 func listField(at *[]string, valid func(string) error) field {
+	return separated(at, comma, valid)
+}
+
+// separated checks each item of a list on its own.
+func separated(at *[]string, by separator, valid func(string) error) field {
 	each := func(items []string) error {
 		for _, item := range items {
 			if err := valid(item); err != nil && len(items) > 1 {
@@ -127,5 +132,5 @@ func listField(at *[]string, valid func(string) error) field {
 		}
 		return nil
 	}
-	return &setting[[]string]{at, parseList, formatList, each, ""}
+	return &setting[[]string]{at, by.parse, by.format, each, ""}
 }

@@ -51,7 +51,7 @@ type Group struct {
 func Groups(c *Config) []Group {
 	return []Group{
 		clientFlags(c), upstreamFlags(c), tlsFlags(c), batchFlags(c), privateFlags(c),
-		processFlags(c), telemetryFlags(c), drainFlags(c),
+		reclaimFlags(c), processFlags(c), telemetryFlags(c), drainFlags(c),
 	}
 }
 

@@ -86,7 +86,7 @@ Generated from the table of flags by ` + "`make docs`" + `; do not edit.
 
 Every flag can be given as an environment variable. A flag wins over its variable, a
 variable over the default; an empty variable counts as unset. Lists are separated by
-commas. Sizes take the units b, k, m, g (powers of 1000) and kb, mb, gb (powers of
+commas, or by semicolons where the flag says so. Sizes take the units b, k, m, g (powers of 1000) and kb, mb, gb (powers of
 1024); durations us, ms, s, m, h. All faults are reported at once, with exit code 2.
 `
 

@@ -156,7 +156,7 @@ func (l *loader) setOwn(f *flag.Flag, value string, given bool, args []string) [
 // setArg sets f from an argument. A list grows with each time its flag is given.
 func (l *loader) setArg(f Flag, text string) {
 	if list, ok := f.field.(*setting[[]string]); ok && l.from[f.Name] == fromArgs && text != "" {
-		text = formatList(append(slices.Clone(*list.at), text))
+		text = list.format(append(slices.Clone(*list.at), text))
 	}
 	l.from[f.Name] = fromArgs
 	l.set(f, text)

@@ -49,7 +49,7 @@ func (c *Config) tlsRules() []crossRule {
 		needs("upstream-cert-file", c.UpstreamCertFile, "upstream-key-file", c.UpstreamKeyFile),
 		needs("upstream-key-file", c.UpstreamKeyFile, "upstream-cert-file", c.UpstreamCertFile),
 		usable("upstream-cert-file", c.UpstreamCertFile, c.UpstreamKeyFile),
-		{"listen", "", formatList(c.Listen), "has a tls:// address, for which --tls-cert-file and --tls-key-file are needed", !open && c.TLSCertFile == "" && c.TLSKeyFile == ""},
+		{"listen", "", comma.format(c.Listen), "has a tls:// address, for which --tls-cert-file and --tls-key-file are needed", !open && c.TLSCertFile == "" && c.TLSKeyFile == ""},
 		noEffect("tls-cert-file", c.TLSCertFile, "listen", "a tls:// address in --listen", open),
 		noEffect("tls-key-file", c.TLSKeyFile, "listen", "a tls:// address in --listen", open),
 		noEffect("tls-client-ca-file", c.TLSClientCAFile, "listen", "a tls:// address in --listen", open),

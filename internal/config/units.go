@@ -84,13 +84,21 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// parseList reads a comma-separated list; empty items are faults, an empty text is
-// an empty list.
-func parseList(text string) ([]string, error) {
+// separator stands between the items of a list.
+type separator string
+
+const (
+	comma separator = ","
+	// semicolon is for items that may have commas themselves.
+	semicolon separator = ";"
+)
+
+// parse reads a list; empty items are faults, an empty text is an empty list.
+func (by separator) parse(text string) ([]string, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	items := strings.Split(text, ",")
+	items := strings.Split(text, string(by))
 	for i := range items {
 		items[i] = strings.TrimSpace(items[i])
 		if items[i] == "" {
@@ -100,7 +108,7 @@ func parseList(text string) ([]string, error) {
 	return items, nil
 }
 
-func formatList(items []string) string { return strings.Join(items, ",") }
+func (by separator) format(items []string) string { return strings.Join(items, string(by)) }
 
 // parseBool knows two words only: with more of them yes, on and 1 would be asked for
 // next, and then which case they may have.

@@ -61,9 +61,9 @@ func TestParseList(t *testing.T) {
 		{"", nil, true}, {" ", nil, true}, {"a", []string{"a"}, true}, {"a, b", []string{"a", "b"}, true},
 		{"a,,b", nil, false}, {"a,", nil, false}, {",", nil, false},
 	} {
-		got, err := parseList(tt.text)
+		got, err := comma.parse(tt.text)
 		if (err == nil) != tt.ok || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("parseList(%q) = %q, %v; want %q", tt.text, got, err, tt.want)
+			t.Errorf("comma.parse(%q) = %q, %v; want %q", tt.text, got, err, tt.want)
 		}
 	}
 }
