@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"fmt"
 	"sort"
 	"strings"
@@ -13,19 +14,63 @@ import (
 
 // localCommand answers what is the proxy's own.
 func (s *session) localCommand(cmd resp.Command, route Route) {
-	switch {
-	case route.Verb == VerbMaintNotifications:
+	if route.Verb == VerbMaintNotifications {
 		// Forwarded, managed servers would tell the client to reconnect past the proxy.
 		s.answer(redcon.AppendError(nil, "ERR streamproxy: maintenance notifications are handled by the proxy"))
-	case route.Verb == VerbProxyInfo, fold(cmd.Arg(1), "stats") && cmd.Len() == 2:
-		s.answer(redcon.AppendBulkString(nil, s.p.statsText()))
-	case fold(cmd.Arg(1), "clients") && cmd.Len() == 2:
-		s.answer(redcon.AppendBulkString(nil, s.p.clientsText()))
-	case fold(cmd.Arg(1), "streams") && cmd.Len() == 2:
-		s.answer(redcon.AppendBulkString(nil, s.p.streamsText()))
-	default:
-		s.answer(redcon.AppendError(nil, "ERR streamproxy: unknown PROXY subcommand; try PROXY STATS, PROXY CLIENTS or PROXY STREAMS"))
+		return
 	}
+	text := s.p.pageOf(cmd, route)
+	if text == nil {
+		s.answer(redcon.AppendError(nil, "ERR streamproxy: unknown PROXY subcommand; try PROXY STATS, STREAMS, CLIENTS or CONFIG"))
+		return
+	}
+	if refusal := s.mayLook(); refusal != nil {
+		s.answer(refusal)
+		return
+	}
+	s.answer(redcon.AppendBulkString(nil, text()))
+}
+
+// pageOf finds what writes the answer to a PROXY command, nil if there is no such one.
+func (p *Proxy) pageOf(cmd resp.Command, route Route) func() string {
+	switch {
+	case route.Verb == VerbProxyInfo:
+		return p.statsText
+	case cmd.Len() != 2:
+		return nil
+	case fold(cmd.Arg(1), "stats"):
+		return p.statsText
+	case fold(cmd.Arg(1), "clients"):
+		return p.clientsText
+	case fold(cmd.Arg(1), "streams"):
+		return p.streamsText
+	case fold(cmd.Arg(1), "config"):
+		return p.cfg.Effective
+	}
+	return nil
+}
+
+// infoQuestion is an INFO that costs the server nothing: it knows no such section.
+var infoQuestion = resp.AppendCommand(nil, "INFO", "streamproxy")
+
+// mayLook asks the server whether the client's user may run INFO: who may not look
+// into the server may not look into the proxy. It returns nil for yes, else what the
+// client is told. A server that has no INFO has no opinion. The upstream URL's user is believed while the server is away, when
+// the proxy's state is wanted most.
+func (s *session) mayLook() (refusal []byte) {
+	if s.key.User == "" && !s.p.health.up.Load() {
+		return nil
+	}
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
+	defer cancel()
+	replies, err := calls{s.p}.run(ctx, s.key, infoQuestion, 1)
+	switch {
+	case err == nil && bytes.HasPrefix(replies[0], []byte("-NOPERM")):
+		return replies[0]
+	case err != nil && s.key.User != "":
+		return replyNotSent
+	}
+	return nil
 }
 
 // statsText is PROXY STATS: fields as in INFO.
@@ -76,20 +121,6 @@ func (p *Proxy) clientsText() string {
 		fmt.Fprintf(&b, "id=%d addr=%s name=%s age=%d idle=%d db=%d in-flight=%d out=%d private=%d\r\n",
 			s.id, s.remote(), name, int64(now.Sub(s.created).Seconds()),
 			int64(now.Sub(time.Unix(0, s.lastCmd.Load())).Seconds()), s.db.Load(), in, out, flag(busy))
-	}
-	return b.String()
-}
-
-// streamsText is PROXY STREAMS: one line for each stream, group and min-idle that
-// reclaim knows.
-func (p *Proxy) streamsText() string {
-	if p.streams == nil {
-		return "reclaim is off\r\n"
-	}
-	var b strings.Builder
-	for _, i := range p.streams.Streams() {
-		fmt.Fprintf(&b, "db=%d user=%s stream=%q group=%q min-idle=%s state=%s age=%s consumers=%d held=%d leader=%d first=%s owner=%q forwarded-because=%q\r\n",
-			i.DB, i.User, i.Stream, i.Group, i.MinIdle, i.State, i.Age.Round(time.Millisecond), i.Consumers, i.Held, flag(i.Leading), i.FirstID, i.FirstOwner, i.Why)
 	}
 	return b.String()
 }
