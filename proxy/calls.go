@@ -27,7 +27,9 @@ func (c calls) Control(ctx context.Context, commands []byte, n int) ([][]byte, e
 }
 
 func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int) ([][]byte, error) {
-	lane := c.p.hubOf(key).lane(0)
+	h := c.p.hubOf(key)
+	defer c.p.leaveHub(h)
+	lane := h.lane(0)
 	for {
 		conn, err := lane.Await(ctx)
 		if err != nil {
