@@ -102,7 +102,7 @@ func (s *session) submitRun(b []byte, run stretch) {
 		return
 	}
 	s.submit(b[run.from:run.to], run.n)
-	if run.write && s.conn != nil {
+	if run.write && s.conn != nil && !s.tx.multi { // what is queued writes with EXEC
 		s.wrote = s.conn
 	}
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"streamproxy/batcher"
@@ -18,59 +19,115 @@ import (
 type pipe struct {
 	s    *session
 	scan resp.ReplyScanner
-	lost bool // what comes is not framed replies (PSYNC); it is only passed
-	line []byte
+	lost bool   // what comes is not framed replies (PSYNC); it is only passed
+	line []byte // the beginning of the frame under way
+	skip int    // replies to what the proxy itself has sent first
+	// Between RESET and the end that follows it: what is held back, whether that is a
+	// whole +OK, and whether the frame before it was RESET's reply.
+	hold        []byte
+	okay, reset bool
 }
 
 var _ batcher.Sink = (*pipe)(nil)
 
-// resetReply is the frame behind which a session that sent RESET is itself again.
-const resetReply = "+RESET\r\n"
+// The end of a pinned connection that is reset: QUIT is sent behind RESET, and the
+// server closes behind its reply. So the two replies are known by their place. A
+// script can forge the one of RESET, but not the end.
+const (
+	resetReply = "+RESET\r\n"
+	quitReply  = "+OK\r\n"
+)
 
 // Reply implements batcher.Sink.
 func (r *pipe) Reply(b []byte, _, _ int) {
 	s := r.s
-	reset := r.watch(b)
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	pass := b
+	if r.skip > 0 || s.resetting {
+		pass = r.sift(b)
+	} else {
+		r.frames(b, nil)
+	}
 	if !s.closed {
-		s.append(b)
-	}
-	wake := false
-	if reset && s.resetting {
-		s.busy, s.wasReset = false, true
-		wake, s.suspended = s.suspended, false
-	}
-	s.mu.Unlock()
-	if wake {
-		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+		s.append(pass)
 	}
 }
 
-// watch frames b and reports whether the reply to RESET ends in it.
-func (r *pipe) watch(b []byte) (reset bool) {
+// frames keeps count of frames over b. each, if not nil, gets every part.
+func (r *pipe) frames(b []byte, each func(part []byte, done bool)) {
 	for len(b) > 0 && !r.lost {
 		n, done, err := r.scan.Scan(b)
 		if err != nil {
 			r.lost = true
-			return reset
+			break
 		}
 		if len(r.line) < len(resetReply) {
 			r.line = append(r.line, b[:min(n, len(resetReply)-len(r.line))]...)
 		}
+		if each != nil {
+			each(b[:n], done)
+		}
 		b = b[n:]
 		if done {
-			reset = reset || r.scan.Size() == int64(len(resetReply)) && string(r.line) == resetReply
 			r.line = r.line[:0]
 		}
 	}
-	return reset
+	if each != nil && len(b) > 0 {
+		each(b, false)
+	}
+}
+
+// sift returns what of b the client gets, now that something of it may be ours.
+func (r *pipe) sift(b []byte) (pass []byte) {
+	r.frames(b, func(part []byte, done bool) {
+		if r.okay { // another frame follows: it was not the end
+			pass = append(pass, r.hold...)
+			r.hold, r.okay, r.reset = r.hold[:0], false, false
+		}
+		r.hold = append(r.hold, part...)
+		switch {
+		case done && r.skip > 0:
+			r.skip--
+			r.hold = r.hold[:0]
+		case done && r.s.resetting && r.scan.Size() == int64(len(quitReply)) && string(r.line) == quitReply:
+			r.okay = true
+		case done:
+			r.reset = r.scan.Size() == int64(len(resetReply)) && string(r.line) == resetReply
+			pass = append(pass, r.hold...)
+			r.hold = r.hold[:0]
+		case r.skip == 0 && !(r.s.resetting && strings.HasPrefix(quitReply, string(r.line))):
+			pass = append(pass, r.hold...)
+			r.hold = r.hold[:0]
+		}
+	})
+	return pass
+}
+
+// Fail implements batcher.Sink: the connection has ended.
+func (r *pipe) Fail(int, error) {
+	s := r.s
+	s.mu.Lock()
+	done := s.resetting && r.okay && r.reset
+	wake := false
+	if done {
+		s.busy, s.wasReset = false, true
+		wake, s.suspended = s.suspended, false
+		s.cond.Broadcast()
+	} else if !s.closed {
+		s.append(r.hold)
+	}
+	s.mu.Unlock()
+	switch {
+	case !done:
+		s.upstreamGone()
+	case wake:
+		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	}
 }
 
 // Flush implements batcher.Sink.
 func (r *pipe) Flush() { r.s.flush() }
-
-// Fail implements batcher.Sink.
-func (r *pipe) Fail(int, error) { r.s.upstreamGone() }
 
 // Pace implements batcher.Sink.
 func (r *pipe) Pace(limit int64, stall time.Duration) bool { return r.s.pace(limit, stall) }
@@ -81,12 +138,22 @@ func (s *session) pin(cmd []byte) {
 	if c == nil {
 		return
 	}
-	if c.SetRaw(&pipe{s: s}) != nil {
+	if c.SetRaw(&pipe{s: s, skip: 1}) != nil {
 		s.failHere(1)
 		return
 	}
 	s.dropLane()
-	s.pinTo(c, cmd)
+	s.pinTo(c, append(s.nameRequest(), cmd...))
+}
+
+// nameRequest gives a connection the client's name instead of ours, so that the
+// server says what the client expects. Its reply is not the client's.
+func (s *session) nameRequest() []byte {
+	name := ""
+	if n := s.name.Load(); n != nil {
+		name = *n
+	}
+	return resp.AppendCommand(nil, "CLIENT", "SETNAME", name)
 }
 
 // pinTo makes c, on which bytes pass already, the session's connection.
@@ -104,38 +171,39 @@ func (s *session) pinTo(c *batcher.Conn, cmd []byte) {
 // how many. The end of its connection is told by its reader, so an error needs no
 // handling here.
 func (s *session) passOn(b []byte) int {
-	n := s.untilReset(b)
+	n, reset := s.untilReset(b)
+	if reset {
+		s.expectReset()
+		b = resp.AppendCommand(append([]byte(nil), b[:n]...), "QUIT")
+		_ = s.pinned.WriteBody(b, false)
+		return n
+	}
 	_ = s.pinned.WriteBody(b[:n], false)
 	return n
 }
 
 // untilReset frames what the client sends and returns where to stop: behind a RESET
 // or at the end of b.
-func (s *session) untilReset(b []byte) int {
-	for n := 0; n < len(b) && !s.unframed; {
+func (s *session) untilReset(b []byte) (n int, reset bool) {
+	for n < len(b) && !s.unframed {
 		m, done, err := s.scan.Scan(b[n:])
 		if err != nil { // the server will say what it thinks of it
 			s.unframed = true
 			break
 		}
-		start := n
 		n += m
 		s.pinSize += m
 		if !done {
 			break
 		}
-		cmd := resp.Command{Args: s.scan.Args()}
-		if s.pinSize == m && !s.scan.Inline() { // it lies whole in b
-			cmd.Raw = b[start:n]
-			if cmd.Len() == 1 && fold(cmd.Arg(0), "reset") {
-				s.pinSize = 0
-				s.expectReset()
-				return n
-			}
-		}
+		whole := s.pinSize == m // else it is longer than this word or comes in crumbs
 		s.pinSize = 0
+		cmd := resp.Command{Raw: b[n-m : n], Args: s.scan.Args()}
+		if whole && cmd.Len() == 1 && fold(cmd.Arg(0), "reset") {
+			return n, true
+		}
 	}
-	return len(b)
+	return len(b), false
 }
 
 // expectReset holds further commands until RESET has been answered.
@@ -148,11 +216,8 @@ func (s *session) expectReset() {
 
 // afterReset returns a pinned session to the lane, as it was in the beginning.
 func (s *session) afterReset() {
-	c := s.pinned
-	s.pinned = nil
+	s.pinned = nil // its end is what brought us here
 	s.private.Store(0)
-	_ = c.SetOwner(nil) // a dead one has told already
-	c.Close()
 	s.scan.Reset()
 	s.partial = false
 	s.restart()

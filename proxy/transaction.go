@@ -76,6 +76,9 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 		return
 	}
 	s.submit(cmd.Raw, 1)
+	if route.Verb == VerbExec {
+		s.wrote = s.own
+	}
 }
 
 // ownConn gives the session a connection of its own, out of the quota of
