@@ -2,6 +2,7 @@
 //
 //	go run ./bench throughput   ops/s, latency and processor time for many loads
 //	go run ./bench idle         what an idle proxy adds to one caller, and how long batches wait
+//	go run ./bench streams      the experiment of taskiq issue 699, with real workers
 //	go run ./bench report       writes docs/benchmarks.md and its pictures from the results
 //
 // A figure is a ratio of medians: every side stands ready for the whole run and is measured in
@@ -28,6 +29,7 @@ type program struct {
 var programs = []program{
 	{"throughput", throughput},
 	{"idle", idle},
+	{"streams", streams},
 	{"report", report},
 }
 
@@ -52,5 +54,5 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	}
-	return fmt.Errorf("usage: go run ./bench throughput|idle|report [flags]; got %q", args)
+	return fmt.Errorf("usage: go run ./bench throughput|idle|streams|report [flags]; got %q", args)
 }

@@ -18,7 +18,7 @@ import (
 // startStreamproxy builds this repository's binary once and starts it. The options are its
 // flags without dashes, separated by colons: "max-flush-delay=1ms:threads=2".
 func startStreamproxy(ctx context.Context, l *Lab, s *Side, options string) error {
-	path, err := l.buildStreamproxy(ctx)
+	path, err := BuildStreamproxy(ctx, l.folder)
 	if err != nil {
 		return err
 	}
@@ -40,9 +40,10 @@ func startStreamproxy(ctx context.Context, l *Lab, s *Side, options string) erro
 	return l.serve(s, path, args...)
 }
 
-// buildStreamproxy compiles the proxy as a release would, unless an earlier side has done it.
-func (l *Lab) buildStreamproxy(ctx context.Context) (string, error) {
-	path := filepath.Join(l.folder, "streamproxy")
+// BuildStreamproxy compiles the proxy as a release would into the folder, unless that has been
+// done, and returns its path.
+func BuildStreamproxy(ctx context.Context, folder string) (string, error) {
+	path := filepath.Join(folder, "streamproxy")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}

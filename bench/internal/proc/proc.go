@@ -59,6 +59,12 @@ func (p *Process) Stop() {
 	}
 }
 
+// Kill ends the process at once, as kill -9 does, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may be gone already
+	<-p.ended
+}
+
 // Err returns nil while the process lives, and then why it ended and what it last said.
 func (p *Process) Err() error {
 	select {

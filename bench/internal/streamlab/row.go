@@ -1,0 +1,149 @@
+package streamlab
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Arrivals says how a row's messages come.
+type Arrivals string
+
+// Steady messages come a gap apart; Poisson ones come at random, as often.
+const (
+	Steady  Arrivals = "steady"
+	Poisson Arrivals = "poisson"
+)
+
+// startLimit bounds the time until a worker has made its first pass, drainLimit that until the
+// last message has arrived: a direct pass of 161 streams takes 18 s.
+const (
+	startLimit = 120 * time.Second
+	drainLimit = 120 * time.Second
+)
+
+// Rows measures every pair and side over a number of streams, all at the same time.
+func (l *Lab) Rows(ctx context.Context, streams int, arrivals Arrivals) ([]Row, error) {
+	var rigs []*rig
+	defer func() { closeAll(rigs) }()
+	for _, pair := range l.pairs() {
+		for i := range Sides {
+			n, err := l.openRig(pair, &Sides[i], streams, Delay)
+			rigs = append(rigs, n)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", pair, Sides[i].Name, err)
+			}
+		}
+	}
+	rows := make([]Row, len(rigs))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, n := range rigs {
+		phase := l.Gap * time.Duration(i) / time.Duration(len(rigs))
+		g.Go(func() error {
+			row, err := n.row(ctx, l, streams, arrivals, phase)
+			if err != nil {
+				return fmt.Errorf("%s, %s, %d streams: %w", n.pair, n.side, streams, err)
+			}
+			rows[i] = row
+			return nil
+		})
+	}
+	return rows, g.Wait()
+}
+
+// row measures one rig: after the worker's first pass, messages at its own phase of the gap, so
+// that the sides' messages do not meet.
+func (n *rig) row(ctx context.Context, l *Lab, streams int, arrivals Arrivals, phase time.Duration) (Row, error) {
+	row := Row{Pair: n.pair, Side: n.side, Streams: streams, Arrivals: arrivals}
+	if err := n.firstPass(ctx); err != nil {
+		return row, fmt.Errorf("first pass: %w", err)
+	}
+	before, err := readCalls(n.stand.direct)
+	if err != nil {
+		return row, err
+	}
+	first := now()
+	at := first - first%l.Gap + l.Gap + phase
+	random := rand.New(rand.NewPCG(uint64(streams), 699)) // the same for every side
+	for i := range l.Messages {
+		if err := until(ctx, at); err != nil {
+			return row, err
+		}
+		if err := n.publisher.publish(fmt.Sprint("stream-", random.IntN(streams)), fmt.Sprint("message-", i)); err != nil {
+			return row, err
+		}
+		next := l.Gap
+		if arrivals == Poisson {
+			next = time.Duration(random.ExpFloat64() * float64(l.Gap))
+		}
+		at += next
+	}
+	// The span has a fixed length, so that each side's scans fall into it as often.
+	if err := until(ctx, first+l.Gap*time.Duration(l.Messages)); err != nil {
+		return row, err
+	}
+	after, err := readCalls(n.stand.direct)
+	if err != nil {
+		return row, err
+	}
+	span := now() - first
+	row.Commands = after.since(before)
+	row.PerSecond = float64(row.Commands.Total()) / span.Seconds()
+	return row, n.latencies(ctx, &row, first)
+}
+
+// firstPass sends one message and waits until the worker reads again after it.
+func (n *rig) firstPass(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if err := n.worker.wait(ctx, func(t *told) bool { return t.listening > 0 }); err != nil {
+		return err
+	}
+	if err := n.publisher.publish("stream-0", "first"); err != nil {
+		return err
+	}
+	if err := n.worker.wait(ctx, func(t *told) bool { return len(t.arrivals) > 0 }); err != nil {
+		return err
+	}
+	delete(n.publisher.sent, "first")
+	return n.secondRead(ctx)
+}
+
+// secondRead makes sure that the worker reads again by a message that is not counted.
+func (n *rig) secondRead(ctx context.Context) error {
+	if err := n.publisher.publish("stream-0", "second"); err != nil {
+		return err
+	}
+	delete(n.publisher.sent, "second")
+	return n.worker.wait(ctx, func(t *told) bool {
+		return len(t.reads) > 1 && len(t.arrivals) > 1
+	})
+}
+
+// latencies waits for the messages that are still on their way and fills in the row.
+func (n *rig) latencies(ctx context.Context, row *Row, since time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, drainLimit)
+	defer cancel()
+	want := len(n.publisher.sent) + 2 // and those of the first pass
+	if err := n.worker.wait(ctx, func(t *told) bool { return len(t.arrivals) >= want }); err != nil {
+		return err
+	}
+	t := n.worker.snapshot()
+	for _, a := range t.arrivals {
+		if sent, ok := n.publisher.sent[a.payload]; ok {
+			row.Latencies = append(row.Latencies, milliseconds(a.at-sent))
+			delete(n.publisher.sent, a.payload)
+		}
+	}
+	for _, r := range t.reads {
+		if r.at > since && r.entries > 0 {
+			row.Passes = append(row.Passes, milliseconds(r.pass))
+		}
+	}
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
