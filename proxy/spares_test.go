@@ -52,9 +52,16 @@ func TestSparesAreKeptReady(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, nil)
 	until(t, "two spares", func() bool { return p.Stats().PrivateIdle == 2 })
+	before := f.dials()
 	f.cut("private")
-	until(t, "new ones", func() bool { return f.kinds("private") == 2 && p.Stats().PrivateIdle == 2 })
+	until(t, "new ones", func() bool { return f.dials() >= before+2 && f.kinds("private") == 2 && p.Stats().PrivateIdle == 2 })
 	expect(t, p.client(), bulkReply("a"), "GET", "a")
+}
+
+func (f *fakeServer) dials() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ids
 }
 
 func (f *fakeServer) kinds(kind string) (n int) {
