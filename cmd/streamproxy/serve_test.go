@@ -183,6 +183,41 @@ func TestMetricsAreFed(t *testing.T) {
 	r.exit(exitOK)
 }
 
+// A worker that asks for abandoned entries is answered here from its second question
+// on, and that shows.
+func TestReclaimMetricsAreFed(t *testing.T) {
+	t.Parallel()
+	r := startProxy(t, redistest.Start(t).URL(), "--reclaim-interval=1s")
+	c := r.client()
+	do := func(args ...string) string {
+		t.Helper()
+		got, err := c.Do(args...)
+		if err != nil || strings.HasPrefix(got, "-") {
+			t.Fatalf("%v: %q, %v", args, got, err)
+		}
+		return got
+	}
+	do("XGROUP", "CREATE", "orders", "billing", "$", "MKSTREAM")
+	do("XREADGROUP", "GROUP", "billing", "w", "BLOCK", "1", "STREAMS", "orders", ">")
+	for range 2 {
+		do("XAUTOCLAIM", "orders", "billing", "w", "60000", "0-0")
+	}
+	for _, want := range []string{
+		"streamproxy_reclaim_forwarded_total{reason=\"unknown\"} 1\n",
+		"streamproxy_reclaim_local_answers_total{command=\"xautoclaim\"} 1\n",
+		"streamproxy_reclaim_lease_held 1\n",
+		"e+09\n", // the time of the last success
+	} {
+		r.await("/metrics", want)
+	}
+	if got := do("PROXY", "STREAMS"); !strings.Contains(got, "1 streams, 0 hot, 1 cold") || !strings.Contains(got, "  billing  orders  1m0s ") {
+		t.Errorf("PROXY STREAMS: %s", got)
+	}
+	if got := do("PROXY", "CONFIG"); !strings.Contains(got, "\n--reclaim-interval=1s\n") {
+		t.Errorf("PROXY CONFIG: %s", got)
+	}
+}
+
 func TestCheckDials(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.WithPassword("geheim"))
