@@ -45,7 +45,7 @@ const waitPause = 2 * time.Millisecond
 func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 	x.conn = c
 	for deadline := time.Now().Add(s.p.cfg.UpstreamTimeout); !c.Dead(); {
-		if s.hub.spares.take(c) {
+		if x.home = s.p.takeSpare(c); x.home != nil {
 			s.runExclusive(x.cmd.Raw, x)
 			return
 		}
@@ -57,6 +57,18 @@ func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 		}
 	}
 	s.answer(redcon.AppendError(nil, textWaitLost))
+}
+
+// takeSpare takes c out of the spares, whose ever they are: the session may have
+// changed its database or protocol since it wrote. It returns the hub that c has to
+// go back to, or nil if c is no spare.
+func (p *Proxy) takeSpare(c *batcher.Conn) *hub {
+	for _, h := range p.allHubs() {
+		if h.spares.take(c) {
+			return h
+		}
+	}
+	return nil
 }
 
 // waitOnLane sends WAIT as the last command of a lane. The retired lane comes back

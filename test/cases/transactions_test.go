@@ -1,0 +1,293 @@
+//go:build cases
+
+package cases
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"streamproxy/internal/redistest"
+	"streamproxy/proxy"
+)
+
+// received is how many connections the server has ever accepted.
+func received(t testing.TB, watch *client) string {
+	t.Helper()
+	for line := range strings.Lines(watch.ask("INFO", "stats")) {
+		if n, ok := strings.CutPrefix(line, "total_connections_received:"); ok {
+			return strings.TrimSpace(n)
+		}
+	}
+	t.Fatal("the server counts no connections")
+	return ""
+}
+
+// oneAfterAnother is a transaction spoken step by step; whole is the same in one write.
+func oneAfterAnother(c *redistest.Client, key string) error {
+	for _, step := range [][]string{{"WATCH", key, "+OK\r\n"}, {"MULTI", "+OK\r\n"}, {"INCR", key, "+QUEUED\r\n"}} {
+		last := len(step) - 1
+		if got, err := c.Do(step[:last]...); err != nil || got != step[last] {
+			return fmt.Errorf("%v: got %q, %w", step, got, err)
+		}
+	}
+	return executed(c.Do("EXEC"))
+}
+
+func whole(c *redistest.Client, key string) error {
+	if err := c.Send(redistest.Command("MULTI") + redistest.Command("INCR", key) + redistest.Command("EXEC")); err != nil {
+		return err
+	}
+	for _, want := range []string{"+OK\r\n", "+QUEUED\r\n"} {
+		if got, err := c.ReadReply(); err != nil || got != want {
+			return fmt.Errorf("got %q, want %q, %w", got, want, err)
+		}
+	}
+	return executed(c.ReadReply())
+}
+
+func executed(reply string, err error) error {
+	if err != nil || !strings.HasPrefix(reply, "*1\r\n:") {
+		return fmt.Errorf("EXEC: got %q, %w", reply, err)
+	}
+	return nil
+}
+
+// A proxy that opened a connection for each MULTI wore its server out. A thousand transactions a
+// second, spoken or whole, open none once each client has had one at the same time as the others.
+// The long form lasts a minute, CASES_LONG=1; this one a few seconds.
+func TestCase21TransactionsOpenNoConnections(t *testing.T) {
+	const clients, perSecond = 20, 1000
+	lasts := 3 * time.Second
+	if os.Getenv("CASES_LONG") == "1" {
+		lasts = time.Minute
+	}
+	n := int(lasts.Seconds()) * perSecond / clients
+	for name, transaction := range map[string]func(*redistest.Client, string) error{"interactive": oneAfterAnother, "whole": whole} {
+		t.Run(name, func(t *testing.T) {
+			s := redistest.Start(t)
+			f := startProxy(t, s.Addr())
+			watch := &client{s.Client(), t}
+			crowd := warmCrowd(f, clients)
+			before, began := received(t, watch), time.Now()
+			var done sync.WaitGroup
+			for i, c := range crowd {
+				done.Go(func() {
+					repeatTransaction(t, c.Client, fmt.Sprint("n", i), n, time.Second*clients/perSecond, transaction)
+				})
+			}
+			done.Wait()
+			if after := received(t, watch); after != before {
+				t.Errorf("%s connections were accepted before the storm, %s after it", before, after)
+			}
+			t.Logf("%.0f transactions a second, %s connections in all", float64(n*clients)/time.Since(began).Seconds(), before)
+		})
+	}
+}
+
+// warmCrowd returns clients that have all been in a transaction at the same time, when what that
+// opened has come to rest.
+func warmCrowd(f *front, n int) []*client {
+	crowd := make([]*client, n)
+	for i := range crowd {
+		crowd[i] = f.client()
+		crowd[i].gets("$-1\r\n", "GET", "k") // the first makes a lane of a spare
+		crowd[i].gets("+OK\r\n", "WATCH", "k")
+	}
+	spares := proxy.DefaultConfig().PrivateMinIdle
+	eventually(f.t, "there are spares beside", func() bool { return f.Stats().PrivateIdle == spares })
+	for _, c := range crowd {
+		c.gets("+OK\r\n", "UNWATCH")
+	}
+	eventually(f.t, "the connections are at rest", func() bool { return f.Stats().PrivateIdle == n+spares })
+	return crowd
+}
+
+func repeatTransaction(t *testing.T, c *redistest.Client, key string, n int, every time.Duration, transaction func(*redistest.Client, string) error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for range n {
+		if err := transaction(c, key); err != nil {
+			t.Errorf("%s: %v", key, err)
+			return
+		}
+		<-tick.C
+	}
+}
+
+// A second MULTI on a connection is an error of the client's, and costs no second connection.
+func TestCase22NestedMulti(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	watch := &client{s.Client(), t}
+	c := f.client()
+	c.gets("+OK\r\n", "MULTI")
+	before := received(t, watch)
+	for range 3 {
+		c.gets("-ERR MULTI calls can not be nested\r\n", "MULTI")
+	}
+	if busy := f.Stats().PrivateBusy; busy != 1 {
+		t.Errorf("%d private connections for one transaction", busy)
+	}
+	c.gets("+QUEUED\r\n", "SET", "a", "1")
+	c.gets("*1\r\n+OK\r\n", "EXEC")
+	if after := received(t, watch); after != before {
+		t.Errorf("%s connections before the second MULTI, %s after it", before, after)
+	}
+}
+
+// A client that leaves within its transaction must not hand it on with the connection. As often as
+// there are connections in the pool, and more often, nobody gets +QUEUED and nothing is set.
+func TestCase23DirtyMulti(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	heir := f.client()
+	for round := range 12 {
+		leaver := f.client()
+		switch round % 3 {
+		case 0:
+			leaver.gets("+OK\r\n", "MULTI")
+			leaver.gets("+QUEUED\r\n", "SET", "a", "1")
+		case 1:
+			leaver.gets("+OK\r\n", "WATCH", "b")
+			leaver.gets("+OK\r\n", "MULTI")
+			leaver.gets("+QUEUED\r\n", "SET", "a", "1")
+		case 2: // its replies may never have been written
+			leaver.sends(redistest.Command("MULTI") + redistest.Command("SET", "a", "1"))
+		}
+		reset(leaver.Conn)
+		heir.gets("$-1\r\n", "GET", "a")
+		heir.gets(":1\r\n", "RPUSH", "list", "x")
+		heir.gets("*2\r\n"+bulk("list")+bulk("x"), "BLPOP", "list", "1") // by a private connection
+		if err := oneAfterAnother(heir.Client, "n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the leavers' connections are gone", func() bool { return f.Stats().PrivateBusy == 0 })
+	heir.gets("$-1\r\n", "GET", "a")
+}
+
+// EXEC with nothing queued answers an empty array, and takes the watch with it.
+func TestCase24EmptyExec(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	c, other := f.client(), f.client()
+	for name, run := range map[string]func(){
+		"spoken": func() {
+			c.gets("+OK\r\n", "WATCH", "k")
+			c.gets("+OK\r\n", "MULTI")
+			c.gets("*0\r\n", "EXEC")
+		},
+		"in one write": func() {
+			c.sends(redistest.Command("WATCH", "k") + redistest.Command("MULTI") + redistest.Command("EXEC"))
+			c.replies("+OK\r\n", "+OK\r\n", "*0\r\n")
+		},
+	} {
+		run()
+		other.gets("+OK\r\n", "SET", "k", name)
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("+QUEUED\r\n", "SET", "mine", name)
+		c.gets("*1\r\n+OK\r\n", "EXEC")
+	}
+}
+
+// A transaction whose connection is lost takes its client's with it: what the client says next
+// would otherwise run unguarded, or outside of the transaction it believes to be in.
+func TestCase57LostTransaction(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	for _, opening := range [][]string{{"WATCH", "bal"}, {"MULTI"}} {
+		for round := range 20 {
+			s.Do("SET", "bal", "mine")
+			c := f.client()
+			c.gets("+OK\r\n", opening...)
+			killed := make(chan string)
+			go func() { killed <- s.Do("CLIENT", "KILL", "TYPE", "normal") }()
+			if round%2 == 0 { // else what follows is on its way while the connection dies
+				<-killed
+				s.Do("SET", "bal", "theirs")
+			}
+			rest := [][]string{{"SET", "bal", "lost update"}, {"EXEC"}, {"QUIT"}}
+			if opening[0] == "WATCH" {
+				rest = append([][]string{{"MULTI"}}, rest...)
+			}
+			_ = c.Send(pipeline(rest...)) // the connection may be closed already
+			text := untilEnd(c)
+			if round%2 == 1 {
+				<-killed
+			}
+			won := strings.Contains(text, "*1\r\n+OK\r\n") // the kill came after EXEC
+			if got := s.Do("GET", "bal"); got == bulk("lost update") != won || round%2 == 0 && got != bulk("theirs") {
+				t.Fatalf("%v, round %d: the client heard %q, and bal is %q", opening, round, text, got)
+			}
+		}
+	}
+}
+
+// pipeline renders commands behind one another.
+func pipeline(commands ...[]string) string {
+	var b strings.Builder
+	for _, args := range commands {
+		b.WriteString(redistest.Command(args...))
+	}
+	return b.String()
+}
+
+// untilEnd reads what a connection still brings. A reset is an end like any other.
+func untilEnd(c *client) string {
+	_ = c.Conn.SetReadDeadline(time.Now().Add(patience))
+	var b strings.Builder
+	for {
+		got, err := c.ReadReply()
+		b.WriteString(got)
+		if isTimeout(err) {
+			c.t.Fatalf("the connection does not end; it brought %q", b.String())
+		}
+		if err != nil {
+			return b.String()
+		}
+	}
+}
+
+// Parked consumers have a limit of their own: the producer that would wake them gets its
+// transaction through. Only other transactions can use up those.
+func TestCase60ParkedConsumersAndTheProducer(t *testing.T) {
+	t.Parallel()
+	const parked, quota = 64, 4
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr(), func(c *proxy.Config) { c.PrivateMax, c.UpstreamWait = quota, 300*time.Millisecond })
+	watch := &client{s.Client(), t}
+	consumers := make([]*client, parked)
+	for i := range consumers {
+		consumers[i] = f.client()
+		consumers[i].sends(redistest.Command("BLPOP", "jobs", "0"))
+	}
+	blockedClients(t, watch, fmt.Sprint(parked))
+	producers := make([]*client, quota)
+	for i := range producers {
+		producers[i] = f.client()
+		producers[i].gets("+OK\r\n", "WATCH", "guard")
+	}
+	surplus := f.client()
+	surplus.gets(notSent, "WATCH", "guard")
+	for i := range parked {
+		p := producers[i%quota]
+		p.gets("+OK\r\n", "MULTI")
+		p.gets("+QUEUED\r\n", "RPUSH", "jobs", "job")
+		p.gets("*1\r\n:1\r\n", "EXEC")
+		if i == 0 {
+			surplus.gets("+OK\r\n", "WATCH", "guard")
+			surplus.gets("+OK\r\n", "UNWATCH")
+		}
+	}
+	for _, c := range consumers {
+		c.replies("*2\r\n" + bulk("jobs") + bulk("job"))
+	}
+}
