@@ -218,6 +218,41 @@ func TestReclaimMetricsAreFed(t *testing.T) {
 	}
 }
 
+// What docs/streams.md says that the upstream URL's user needs for reclaim is enough,
+// beside what any proxy needs.
+func TestReclaimWithFewRights(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/streams.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "`~streamproxy:*")
+	rights, _, found := strings.Cut(rest, "`")
+	if !found {
+		t.Fatal("docs/streams.md names no rights")
+	}
+	server := redistest.Start(t)
+	acl := "ACL SETUSER proxy on nopass resetkeys ~streamproxy:* -@all +ping +hello +auth +select +info +command +client|id +client|setname"
+	for _, args := range [][]string{
+		strings.Fields(acl + " " + rights), strings.Fields("ACL SETUSER app on >geheim ~* &* +@all"),
+	} {
+		if got := server.Do(args...); got != "+OK\r\n" {
+			t.Fatalf("%v: %s", args, got)
+		}
+	}
+	r := startProxy(t, strings.Replace(server.URL(), "redis://", "redis://proxy@", 1), "--reclaim-interval=1s")
+	c := r.client()
+	for _, command := range []string{
+		"AUTH app geheim", "XGROUP CREATE s g $ MKSTREAM", "XREADGROUP GROUP g w BLOCK 1 STREAMS s >", "XAUTOCLAIM s g w 60000 0-0",
+	} {
+		if got, err := c.Do(strings.Fields(command)...); err != nil || strings.HasPrefix(got, "-") {
+			t.Fatalf("%s: %q, %v", command, got, err)
+		}
+	}
+	r.await("/metrics", "streamproxy_reclaim_lease_held 1\n")
+	r.await("/metrics", "streamproxy_reclaim_rounds_total{result=\"denied\"} 0\n")
+}
+
 func TestCheckDials(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.WithPassword("geheim"))
