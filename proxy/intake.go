@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"syscall"
 	"time"
@@ -18,6 +19,9 @@ var past = time.Unix(1, 0)
 // intake reads the client until its connection ends or the session does.
 func (s *session) intake() {
 	s.setIdleDeadline()
+	if s.cutOff() {
+		return
+	}
 	for !s.ending {
 		var err error
 		if s.rc != nil {
@@ -51,13 +55,25 @@ func (s *session) intake() {
 func (s *session) woken() bool {
 	idle := s.idleExpired()
 	s.setIdleDeadline()
-	if s.upstreamEnded() {
+	if s.upstreamEnded() || s.cutOff() {
 		return true
 	}
 	if !idle {
 		s.resume()
 	}
 	return !idle
+}
+
+// cutOff reports whether somebody has ended the connection, and ends the reading then:
+// taking the deadline back has taken back the wake-up too, and there may be bytes left
+// to read before an end that no event will tell of again.
+func (s *session) cutOff() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.readErr, s.ending = net.ErrClosed, true
+	}
+	return s.closed
 }
 
 // setIdleDeadline arms --client-idle-timeout, or takes back the deadline by which

@@ -53,7 +53,12 @@ func TestHeldCommandsAfterHalfClose(t *testing.T) {
 	}
 	s := p.only(t)
 	for range 2 { // answered only when the reader has met the end and waits
-		conn := <-asked
+		var conn *fakeConn
+		select {
+		case conn = <-asked:
+		case <-time.After(patience):
+			t.Fatal("a held command was not executed")
+		}
 		until(t, "the end to be met", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.waiters > 0 })
 		io.WriteString(conn, "-ERR no\r\n")
 	}
@@ -95,6 +100,39 @@ func TestSendAndHalfClose(t *testing.T) {
 			t.Fatalf("got %q, %v", got, err)
 		}
 		c.Close()
+	}
+}
+
+// A session that is cut off while there is something left to read ends all the same.
+func TestCutOffWithBytesLeft(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	for _, before := range []bool{true, false} {
+		s, client := bare(t, p)
+		io.WriteString(client, redistest.Command("GET", "never"))
+		read := make(chan struct{})
+		if before {
+			s.abort()
+			go func() { defer close(read); s.intake() }()
+		} else {
+			s.nc.SetReadDeadline(past)
+			s.mu.Lock() // the reader is woken and has not looked yet
+			go func() { defer close(read); s.woken() }()
+			s.seal()
+			s.mu.Unlock()
+			s.shutdown()
+		}
+		select {
+		case <-read:
+		case <-time.After(patience):
+			t.Fatal("the reader goes on")
+		}
+		if !s.ending || s.readErr == nil {
+			t.Error("the reader would go on")
+		}
+	}
+	if f.count("GET never") != 0 {
+		t.Error("a command of a client that was cut off ran")
 	}
 }
 
