@@ -103,6 +103,15 @@ func TestOrdinaryTrafficCostsNothing(t *testing.T) {
 	})
 }
 
+func TestSetsOfStreamsAreNamedApart(t *testing.T) {
+	if setKey([]string{"a\x00b"}) == setKey([]string{"a", "b"}) || setKey([]string{"1:a"}) == setKey([]string{"", "a"}) {
+		t.Error("two sets have one name")
+	}
+	if setKey([]string{"b", "a", "b"}) != setKey([]string{"a", "b"}) {
+		t.Error("one set has two names")
+	}
+}
+
 func TestIDsAreCompared(t *testing.T) {
 	for _, pair := range [][2]string{{"1-1", "1-2"}, {"1-9", "2-0"}, {"9-0", "10-0"}, {"5", "5-1"}, {"x", "1-0"}} {
 		if !lessID(pair[0], pair[1]) || lessID(pair[1], pair[0]) {

@@ -10,19 +10,25 @@ import (
 
 // clock translates between the server's time and ours. All times that are
 // compared with the server's are taken from it.
+//
+// A pair of moments is kept, not a difference of clocks: ours is then read without
+// the jumps that a wall clock makes when it is set.
 type clock struct {
-	known  bool
-	offset time.Duration // server's minus ours
+	ours, theirs time.Time // zero: not known
 }
+
+// clockIntervals is for how many intervals a server's clock is trusted to run as
+// ours does.
+const clockIntervals = 10
 
 // set takes the server's answer to a question asked at sent. The time that the
 // question travelled makes the server seem to be ahead, never behind: what is too
 // young by that much is filtered out by the server itself.
 func (c *clock) set(server, sent time.Time) {
-	c.known, c.offset = true, server.Sub(sent.Round(0))
+	c.ours, c.theirs = sent, server
 }
 
-func (c *clock) server(local time.Time) time.Time { return local.Round(0).Add(c.offset) }
+func (c *clock) server(local time.Time) time.Time { return c.theirs.Add(local.Sub(c.ours)) }
 
 // local translates a server's time into one that can be compared with now.
 func (c *clock) local(server, now time.Time) time.Time {
@@ -31,15 +37,15 @@ func (c *clock) local(server, now time.Time) time.Time {
 
 var timeCommand = resp.AppendCommand(nil, "TIME")
 
-// learnClock asks the server for its time unless it is known.
+// learnClock asks the server for its time unless it is known well enough.
 func (e *Engine) learnClock(ctx context.Context) error {
 	e.mu.Lock()
-	known := e.clock.known
+	sent := time.Now()
+	known := !e.clock.ours.IsZero() && sent.Sub(e.clock.ours) < clockIntervals*e.cfg.Interval
 	e.mu.Unlock()
 	if known {
 		return nil
 	}
-	sent := time.Now()
 	replies, err := e.up.Control(ctx, timeCommand, 1)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,8 +20,7 @@ type consumer struct {
 	live  int // sessions that have spoken in its name
 	reads map[string]*readSet
 	// last is the read that succeeded last.
-	last  *readSet
-	count int // COUNT of its last XAUTOCLAIM
+	last *readSet
 	// held are batches claimed for it, by stream.
 	held map[string]*batch
 	// alone lists streams not to be claimed ahead of its asking, and until when.
@@ -58,7 +58,19 @@ const (
 func setKey(streams []string) string {
 	s := slices.Clone(streams)
 	slices.Sort(s)
-	return strings.Join(slices.Compact(s), "\x00")
+	return joined(slices.Compact(s))
+}
+
+// joined writes a list so that no other list is written alike, whatever bytes are in
+// it.
+func joined(list []string) string {
+	var b strings.Builder
+	for _, s := range list {
+		b.WriteString(strconv.Itoa(len(s)))
+		b.WriteByte(':')
+		b.WriteString(s)
+	}
+	return b.String()
 }
 
 // consumer finds the consumer in whose name this session speaks and counts the
@@ -133,7 +145,8 @@ func (c *consumer) readingOf(stream string, id Identity, now time.Time) *readSet
 		}
 	}
 	if best == nil {
-		return c.reading(stream, []string{stream}, id, now)
+		one := []string{stream}
+		return c.reading(setKey(one), one, id, now)
 	}
 	best.used, best.id = now, id
 	return best

@@ -32,6 +32,8 @@ type Engine struct {
 	learns  atomic.Int64 // learnings under way
 
 	mu         sync.Mutex
+	running    int           // jobs
+	idle       chan struct{} // closed when there are none, nil if nobody waits for it
 	closed     bool
 	draining   bool
 	targets    map[targetKey]*target
@@ -90,6 +92,11 @@ func New(cfg Config, up Upstream) (*Engine, error) {
 func (e *Engine) Start() {
 	e.done = make(chan struct{})
 	go e.run()
+	if e.cfg.Mode != Off {
+		e.job(func(ctx context.Context) {
+			_ = e.learnClock(ctx) // a server that is not there yet is asked again when needed
+		})
+	}
 }
 
 // Close ends all jobs and waits for them. Call Drain before it, or what is held
@@ -129,14 +136,29 @@ func (e *Engine) Drain(ctx context.Context) {
 	for _, w := range led {
 		e.job(func(ctx context.Context) { e.resign(ctx, w) })
 	}
-	finished := make(chan struct{})
-	go func() { // ends with the jobs, each of which is bounded
-		e.jobs.Wait()
-		close(finished)
-	}()
 	select {
-	case <-finished:
+	case <-e.quiet():
 	case <-ctx.Done():
+	}
+}
+
+// quiet returns a channel that is closed when no job is running.
+func (e *Engine) quiet() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.idle == nil {
+		e.idle = make(chan struct{})
+	}
+	ch := e.idle
+	e.settled()
+	return ch
+}
+
+// settled tells those who wait that no job is running, if so. The lock is held.
+func (e *Engine) settled() {
+	if e.running == 0 && e.idle != nil {
+		close(e.idle)
+		e.idle = nil
 	}
 }
 
@@ -151,7 +173,7 @@ func (e *Engine) ServerChanged() {
 	clear(e.denied)
 	now := time.Now()
 	for _, w := range e.sweeps {
-		w.leading, w.pages, w.led = false, nil, 0
+		w.leading, w.pages, w.led, w.at = false, nil, 0, 0
 		for _, list := range w.profiles {
 			for _, p := range list {
 				p.valid, p.hot = time.Time{}, nil
@@ -179,7 +201,14 @@ func (e *Engine) jobLocked(f func(ctx context.Context)) {
 	if e.closed {
 		return
 	}
+	e.running++
 	e.jobs.Go(func() {
+		defer func() {
+			e.mu.Lock()
+			e.running--
+			e.settled()
+			e.mu.Unlock()
+		}()
 		ctx, cancel := context.WithTimeout(e.ctx, jobTimeout)
 		defer cancel()
 		f(ctx)

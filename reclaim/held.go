@@ -170,9 +170,15 @@ func hasDash(id string) bool {
 	return false
 }
 
-// concerns reports whether a command is about the batch's stream.
+// concerns reports whether a command is about the batch's stream, and about its group
+// unless it names none.
 func (b *batch) concerns(id Identity, cmd resp.Command) bool {
-	return b.id.DB == id.DB && b.profile.target.stream == string(cmd.Arg(1))
+	t := b.profile.target
+	if b.id.DB != id.DB || t.stream != string(cmd.Arg(1)) {
+		return false
+	}
+	name := cmd.Arg(0)
+	return fold(name, "xdel") || fold(name, "xdelex") || t.group == string(cmd.Arg(2))
 }
 
 func (b *batch) hasAny(ids []string) bool {

@@ -69,6 +69,18 @@ func TestAckedWhileHeldIsNotHandedOut(t *testing.T) {
 	}
 }
 
+// TestAckedInAnotherGroup: groups have their own pending entries.
+func TestAckedInAnotherGroup(t *testing.T) {
+	holding(t, func(w *world, c *testClient, id string) {
+		other := w.client(0)
+		other.do("XACK", "b", "other", id)
+		other.do("XCLAIM", "b", "other", "x", "0", id)
+		if r := c.do(claimArgs("b", "w")...); !strings.Contains(r, id) {
+			w.t.Errorf("not handed out: %q", r)
+		}
+	})
+}
+
 // TestMovedWhileHeldGoesBackFirst: the client that moves it sees what it would see
 // without us.
 func TestMovedWhileHeldGoesBackFirst(t *testing.T) {

@@ -97,7 +97,6 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 		return pass("unknown")
 	}
 	rs := cons.touch(c.stream, s.id, now)
-	cons.count = c.count
 	tk := targetKey{s.id.DB, s.id.User, c.stream, c.group}
 	t := e.targets[tk]
 	if t != nil {

@@ -55,7 +55,7 @@ func (e *Engine) park(s *Session, rs *readSet, call groupRead, now time.Time) *P
 	p := &Parked{s: s, id: s.id, rs: rs, call: call, since: now, unblock: make(chan struct{}, 1)}
 	rs.parked++
 	e.parked[p] = struct{}{}
-	if e.hots > 0 {
+	if next := e.callBack(p, now); !next.IsZero() {
 		e.poke()
 	}
 	return p
@@ -132,27 +132,30 @@ func (p *Parked) reply(batches []*batch) []byte {
 
 // tickParked calls back the reads for which there is something. The lock is held.
 func (e *Engine) tickParked(now time.Time) (next time.Time) {
-	if e.hots == 0 {
-		return next
-	}
 	for p := range e.parked {
-		if p.called || p.call.block > 0 && p.call.block <= e.cfg.Interval {
-			continue // its own null comes soon enough
-		}
-		ready, at := e.ready(p, now)
-		if len(ready) > 0 {
-			p.called = true
-			select {
-			case p.unblock <- struct{}{}:
-			default:
-			}
-			continue
-		}
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+		if at := e.callBack(p, now); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
 	return next
+}
+
+// callBack calls a read back if there is something for it, and otherwise returns
+// when there may be; zero if that is not known. The lock is held.
+func (e *Engine) callBack(p *Parked, now time.Time) time.Time {
+	if e.hots == 0 || p.called || p.call.block > 0 && p.call.block <= e.cfg.Interval {
+		return time.Time{} // its own null comes soon enough
+	}
+	ready, at := e.ready(p, now)
+	if len(ready) == 0 {
+		return at
+	}
+	p.called = true
+	select {
+	case p.unblock <- struct{}{}:
+	default:
+	}
+	return time.Time{}
 }
 
 // ready lists the hot profiles that a parked read may be given from, and if there

@@ -62,7 +62,7 @@ func (s *Session) read(cmd resp.Command) Verdict {
 	rs := c.reading(l.key, l.fresh, s.id, now)
 	e.adopt(rs, now)
 	var v Verdict
-	if l.call.blocks && !l.call.noack && e.cfg.Mode == On && !e.draining {
+	if l.call.blocks && !l.call.noack && !l.call.claims && e.cfg.Mode == On && !e.draining {
 		v.Parked = e.park(s, rs, l.call, now)
 	}
 	if rs.proven {

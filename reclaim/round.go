@@ -90,7 +90,7 @@ func (e *Engine) follow(w *sweep, r report) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if w.round == r.Round && w.round > 0 {
+	if r.At <= w.at {
 		return // read before
 	}
 	at := e.clock.local(time.UnixMilli(r.At), time.Now())
@@ -115,7 +115,7 @@ func (w *sweep) recall(r report) {
 // apply makes a report the result of the sweep's profiles. at is when it was true,
 // in our time. The lock is held.
 func (e *Engine) apply(w *sweep, r report, at time.Time) {
-	w.round = r.Round
+	w.round, w.at = r.Round, r.At
 	found := make(map[int]*hit, len(r.Hot))
 	for _, h := range r.Hot {
 		found[h.Stream] = &hit{id: h.ID, owner: string(h.Owner), count: h.Count, at: at}

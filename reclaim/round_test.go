@@ -116,12 +116,7 @@ func TestStaleHolderChangesNothing(t *testing.T) {
 		pass1(w.client(0), "w", names)
 		e := w.engines[0]
 		time.Sleep(2 * testInterval)
-		e.mu.Lock()
-		var s *sweep
-		for _, s = range e.sweeps {
-			s.due = time.Now().Add(time.Hour) // stopped
-		}
-		e.mu.Unlock()
+		s := e.stopRounds()
 		t1, err := e.take(context.Background(), s)
 		if err != nil || !t1.mine {
 			w.t.Fatalf("%+v %v", t1, err)
@@ -135,6 +130,79 @@ func TestStaleHolderChangesNothing(t *testing.T) {
 		if got := e.Streams()[0]; got.State != "unknown" || got.Why == "" {
 			w.t.Errorf("the old result still counts: %+v", got)
 		}
+	})
+}
+
+// stopRounds lets no further round of the only sweep begin.
+func (e *Engine) stopRounds() (s *sweep) {
+	for range 1000 {
+		e.mu.Lock()
+		for _, s = range e.sweeps {
+			s.due = time.Now().Add(time.Hour)
+		}
+		running := s == nil || s.running // then it will set the next one's time
+		e.mu.Unlock()
+		if !running {
+			return s
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	panic("there is no sweep, or its round does not end")
+}
+
+// TestTwoUsersShareARound: one is asked for both, and each is told only of what it
+// has proved for itself.
+func TestTwoUsersShareARound(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		names := w.streams(4)
+		var clients []*testClient
+		for _, user := range []string{"a", "b"} {
+			c := newTestClient(w.t, w.engines[0], w.srv, Identity{User: user, Proto: 2})
+			pass1(c, "w", names)
+			pass1(c, "w", names)
+			clients = append(clients, c)
+		}
+		time.Sleep(testInterval)
+		before := w.srv.executed("XPENDING")
+		for range 40 {
+			time.Sleep(testInterval / 4)
+			for _, c := range clients {
+				pass1(c, "w", names)
+			}
+		}
+		if n := w.srv.executed("XPENDING") - before; n > 12*4 {
+			w.t.Errorf("%d probes of 4 streams in ten rounds", n)
+		}
+		if n := w.srv.keyCount(); n != 1 {
+			w.t.Errorf("%d leases", n)
+		}
+		clients[0].s.Leave() // the other one asks from now on
+		time.Sleep(5 * testInterval)
+		before = w.forward.of("expired")
+		pass1(clients[1], "w", names)
+		if n := w.forward.of("expired") - before; n != 0 {
+			w.t.Errorf("%d forwarded for want of a result", n)
+		}
+	})
+}
+
+// TestFollowersAskForTheTimeNowAndThen: a clock that is never asked again runs away.
+func TestFollowersAskForTheTimeNowAndThen(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		c := w.known("s")
+		e := w.engines[0]
+		s := e.stopRounds()
+		w.raw("SET", s.lease, `{"by":"other"}`)
+		for range 25 {
+			e.runRound(context.Background(), s)
+			e.stopRounds()
+			pass1(c, "w", []string{"s"})
+			time.Sleep(testInterval)
+		}
+		if n := w.srv.executed("TIME"); n < 3 || n > 8 {
+			w.t.Errorf("asked for the time %d times in 25 rounds", n)
+		}
+		c.s.Leave()
 	})
 }
 
@@ -339,8 +407,8 @@ func TestServerChanged(t *testing.T) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.clock.offset < 3*time.Hour-time.Minute {
-			w.t.Errorf("the old clock: %v", e.clock.offset)
+		if ahead := time.Until(e.clock.server(time.Now())); ahead < 3*time.Hour-time.Minute {
+			w.t.Errorf("the old clock: %v", ahead)
 		}
 	})
 }

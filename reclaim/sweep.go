@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -39,6 +38,7 @@ type sweep struct {
 	warned  bool
 	led     int    // rounds led since the lease was taken
 	round   uint64 // of the last result
+	at      int64  // when that was, as its report says
 	// watched are streams to be probed to their very end, by number: until then in the
 	// server's time, for ever if zero.
 	watched map[int]time.Time
@@ -48,7 +48,7 @@ type sweep struct {
 
 // sweepKey names a sweep within the process.
 func sweepKey(db int, group string, minIdle time.Duration, streams []string) string {
-	return strings.Join([]string{strconv.Itoa(db), group, millis(minIdle), setKey(streams)}, "\x00")
+	return joined([]string{strconv.Itoa(db), group, millis(minIdle), setKey(streams)})
 }
 
 // interval is the time between rounds for a min-idle: short ones want to be seen

@@ -17,7 +17,15 @@ import (
 // none.
 func Unread(cmd resp.Command, reply []byte) (commands []byte, n int) {
 	r, ok := parseGroupRead(cmd)
-	if !ok || r.noack {
+	if !ok {
+		return nil, 0
+	}
+	return unread(r, reply, func(streamEntries) []string { return nil })
+}
+
+// unread writes the commands; more adds options to that of one stream.
+func unread(r groupRead, reply []byte, more func(streamEntries) []string) (commands []byte, n int) {
+	if r.noack {
 		return nil, 0
 	}
 	v, _, err := resp.Parse(reply)
@@ -30,7 +38,7 @@ func Unread(cmd resp.Command, reply []byte) (commands []byte, n int) {
 		}
 		args := []string{"XCLAIM", string(s.key), r.group, r.consumer, "0"}
 		args = append(args, s.ids...)
-		args = append(args, "RETRYCOUNT", "0", "JUSTID")
+		args = append(append(args, more(s)...), "RETRYCOUNT", "0", "JUSTID")
 		commands = resp.AppendCommand(commands, args...)
 		n++
 	}
@@ -41,6 +49,7 @@ func Unread(cmd resp.Command, reply []byte) (commands []byte, n int) {
 type groupRead struct {
 	group, consumer string
 	noack           bool
+	claims          bool            // CLAIM is given: the server looks for abandoned entries itself
 	count           int             // 0: no limit
 	blocks          bool            // BLOCK is given
 	block           time.Duration   // its value, 0 for ever
@@ -88,6 +97,7 @@ func parseGroupRead(cmd resp.Command) (r groupRead, ok bool) {
 			i += 2
 		case "COUNT", "BLOCK", "CLAIM":
 			i++
+			r.claims = r.claims || word == "CLAIM"
 			r.option(word, cmd.Arg(i))
 		case "NOACK":
 			r.noack = true
