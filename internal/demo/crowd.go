@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -75,6 +76,17 @@ func (c *crowd) run(ctx context.Context) error {
 		g.Go(func() error { return cl.run(ctx) })
 	}
 	return g.Wait()
+}
+
+// head, line and table implement view.
+func (c *crowd) head() string { return head("direct") + " | " + head("proxied") }
+
+func (c *crowd) line(took time.Duration) string {
+	return row(c.stage.direct.recent(took)) + " | " + row(c.stage.proxied.recent(took))
+}
+
+func (c *crowd) table(took time.Duration) string {
+	return table(c.stage.direct.recent(took), c.stage.proxied.recent(took), liveRows)
 }
 
 // close sends everybody home, together.

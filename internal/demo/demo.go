@@ -33,7 +33,8 @@ type Options struct {
 	// External shows Proxy.Upstream instead of an embedded server. The demo writes a
 	// few hundred small keys there, which it deletes and which expire.
 	External bool
-	// Duration is how long is measured, MinDuration to MaxDuration.
+	// Duration is how long the first part is measured, MinDuration to MaxDuration. The
+	// second takes three times as long, but no longer than it needs.
 	Duration time.Duration
 	// Clients is the number of clients a side, at least 1.
 	Clients int
@@ -72,6 +73,14 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer st.close()
+	if shown, err := showCrowd(ctx, o, st); err != nil || !shown {
+		return err
+	}
+	return newShift(st).show(ctx, o)
+}
+
+// showCrowd is the first part. shown is false if it was interrupted.
+func showCrowd(ctx context.Context, o Options, st *stage) (shown bool, err error) {
 	fmt.Fprintf(o.Out, "%d clients direct and %d through the proxy, to %s over a %v round trip, for %v.\n"+
 		"Each sends one command, awaits its reply, and pauses; both sides run at once.\n\n",
 		o.Clients, o.Clients, st.server, RoundTrip, o.Duration)
@@ -80,16 +89,16 @@ func Run(ctx context.Context, o Options) error {
 	if err := c.open(ctx); err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(o.Out, "Interrupted before anything was measured.")
-			return nil
+			return false, nil
 		}
-		return err
+		return false, err
 	}
 	took, err := measure(ctx, o, st, c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	summarise(o.Out, took, st.direct.total(took), st.proxied.total(took))
-	return nil
+	return ctx.Err() == nil, nil
 }
 
 // measure lets the crowd run and shows how it goes. It returns how long the crowd ran.
@@ -101,7 +110,6 @@ func measure(ctx context.Context, o Options, st *stage, c *crowd) (time.Duration
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- c.run(limited) }()
-	s := newScreen(o, st, began)
-	err := s.show(done)
+	err := newScreen(o, c, o.Duration).show(done)
 	return time.Since(began), err
 }

@@ -65,12 +65,42 @@ func checkSummary(t *testing.T, text string, clients float64) {
 	}
 }
 
+// checkShift asserts the same of the second part.
+func checkShift(t *testing.T, text string) {
+	t.Helper()
+	_, text, _ = strings.Cut(text, "The workers' messages;")
+	value := func(title string) (direct, proxied float64) {
+		m := regexp.MustCompile(`(?m)^` + title + ` +([\d.]+)(?: ms| s)? +([\d.]+)(?: ms)?$`).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("no row %q in\n%s", title, text)
+		}
+		direct, _ = strconv.ParseFloat(m[1], 64)
+		proxied, _ = strconv.ParseFloat(m[2], 64)
+		return direct, proxied
+	}
+	sent, sentProxied := value("messages sent")
+	waiting, waitingProxied := value("not yet received")
+	p50, p50Proxied := value("sent to received p50")
+	// The first message is read at once; the direct worker's first pass takes longer than
+	// the test. The last message to the proxied one may still be on its way.
+	if sent < 3 || sentProxied < 3 || waiting != sent-1 || waitingProxied > 1 {
+		t.Errorf("sent %v and %v, not yet received %v and %v", sent, sentProxied, waiting, waitingProxied)
+	}
+	if p50Proxied < 28 || p50 <= p50Proxied {
+		t.Errorf("p50 %v ms direct, %v ms proxied", p50, p50Proxied)
+	}
+	if t.Failed() {
+		t.Logf("\n%s", text)
+	}
+}
+
 func TestRunEmbedded(t *testing.T) {
 	var out bytes.Buffer
 	if err := Run(t.Context(), short(&out)); err != nil {
 		t.Fatal(err)
 	}
 	checkSummary(t, out.String(), 60)
+	checkShift(t, out.String())
 	if strings.Contains(out.String(), "\x1b") {
 		t.Errorf("control sequences where there is no terminal: %q", out.String())
 	}
@@ -91,6 +121,7 @@ func TestRunExternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSummary(t, out.String(), 60)
+	checkShift(t, out.String())
 	if got := server.Info("commandstats", "cmdstat_set"); !strings.HasPrefix(got, "calls=") {
 		t.Errorf("nobody stored anything: %s", got)
 	}
@@ -114,10 +145,16 @@ func TestRunOnTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	drawn := strings.Count(text, "upstream writes/s")
+	drawn := strings.Count(text, "upstream writes/s") + strings.Count(text, "messages sent") - 1
 	if erased := strings.Count(text, "\x1b[J"); drawn < 2 || erased != drawn {
 		t.Errorf("%d tables drawn, %d erased", drawn, erased)
 	}
+	checkShift(t, text)
+	text, _, _ = strings.Cut(text, "The workers' messages;")
+	if rest := text[strings.LastIndex(text, "\x1b[J")+len("\x1b[J"):]; rest != "" {
+		t.Errorf("the last table is not replaced by the second summary: %q", rest)
+	}
+	text, _, _ = strings.Cut(text, "\nNow a worker")
 	if rest := text[strings.LastIndex(text, "\x1b[J")+len("\x1b[J"):]; !strings.HasPrefix(rest, "Summary") {
 		t.Errorf("the last table is not replaced by the summary: %q", rest)
 	}

@@ -7,7 +7,9 @@
 //	demo           Run: what is shown, for how long, and the summary
 //	stage          what both sides stand on: server, links, proxy
 //	side, meter    one of the two sides, and what is counted of it
-//	crowd, client  the load: many clients of one command each at a time
+//	crowd, client  the first load: many clients of one command each at a time
+//	shift, worker  the second: a worker over many streams on each side, who is sent messages
+//	talk, ledger   a worker's connection, and when its messages were sent and arrived
 //	screen, table  what is seen of it while it runs
 //
 // A stage knows no load and a load knows only sides, so that another load can be

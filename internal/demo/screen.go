@@ -13,19 +13,28 @@ const (
 	line   = time.Second
 )
 
+// view is what a load shows of itself: a line a second with a head above, or a table
+// that is drawn over itself. took is the time since the last of them.
+type view interface {
+	head() string
+	line(took time.Duration) string
+	table(took time.Duration) string
+}
+
 // screen shows a run while it lasts.
 type screen struct {
 	out      io.Writer
 	terminal bool
-	stage    *stage
+	view     view
 	began    time.Time
 	total    time.Duration // how long the run shall take
 	last     time.Time     // of what was shown
 	drawn    int           // lines of the table now on the terminal
 }
 
-func newScreen(o Options, st *stage, began time.Time) *screen {
-	return &screen{out: o.Out, terminal: o.Terminal, stage: st, began: began, last: began, total: o.Duration}
+func newScreen(o Options, v view, total time.Duration) *screen {
+	now := time.Now()
+	return &screen{out: o.Out, terminal: o.Terminal, view: v, began: now, last: now, total: total}
 }
 
 // show goes on until done brings the run's error, which it returns.
@@ -34,7 +43,7 @@ func (s *screen) show(done <-chan error) error {
 	if s.terminal {
 		every = redraw
 	} else {
-		fmt.Fprintf(s.out, "%6s | %s | %s\n", "", head("direct"), head("proxied"))
+		fmt.Fprintf(s.out, "%6s | %s\n", "", s.view.head())
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -56,14 +65,13 @@ func (s *screen) show(done <-chan error) error {
 func (s *screen) update(now time.Time) {
 	took := now.Sub(s.last)
 	s.last = now
-	direct, proxied := s.stage.direct.recent(took), s.stage.proxied.recent(took)
 	elapsed := now.Sub(s.began).Round(redraw)
 	if !s.terminal {
-		fmt.Fprintf(s.out, "%6s | %s | %s\n", elapsed, row(direct), row(proxied))
+		fmt.Fprintf(s.out, "%6s | %s\n", elapsed, s.view.line(took))
 		return
 	}
 	s.erase()
-	text := fmt.Sprintf("%s of %s\n\n%s", elapsed, s.total, table(direct, proxied, liveRows))
+	text := fmt.Sprintf("%s of %s\n\n%s", elapsed, s.total.Round(redraw), s.view.table(took))
 	_, _ = io.WriteString(s.out, text) // a terminal that is gone takes the process with it
 	s.drawn = strings.Count(text, "\n")
 }
