@@ -156,11 +156,11 @@ func (h *hub) refill() {
 }
 
 // trim closes spares that have been idle for long, beyond those that the key in use
-// keeps ready.
+// keeps ready, and those that transactions needed lately.
 func (h *hub) trim(now time.Time) {
 	keep := 0
 	if h.p.warm.Load() == h {
-		keep = h.p.cfg.PrivateMinIdle
+		keep = h.p.cfg.PrivateMinIdle + max(h.p.txPeak.recent()-len(h.p.txSlots), 0)
 	}
 	for _, c := range h.spares.idleSince(now.Add(-spareIdle), keep) {
 		c.Close()

@@ -51,6 +51,7 @@ type Proxy struct {
 
 	dials    chan struct{}
 	txSlots  chan struct{} // one in it for each transaction on a connection of its own
+	txPeak   peak          // of them
 	draining atomic.Bool
 	ctx      context.Context // ends when the proxy closes
 	cancel   context.CancelFunc

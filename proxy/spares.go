@@ -7,9 +7,8 @@ import (
 	"streamproxy/batcher"
 )
 
-// spareIdle is how long a spare beyond those kept ready stays open: longer than the
-// pauses between the peaks of steady traffic, or each peak would dial anew.
-const spareIdle = 30 * time.Second
+// spareIdle is how long a spare beyond those kept ready stays open.
+const spareIdle = 2 * time.Second
 
 // spares are the idle private connections of one key, the most recently used last.
 type spares struct {

@@ -39,6 +39,7 @@ func (p *Proxy) sweepOnce(now time.Time) {
 		p.checkNow()
 		p.dropSpares()
 	}
+	p.txPeak.turn(now)
 	for _, h := range p.allHubs() {
 		h.trim(now)
 		h.closeIdle()

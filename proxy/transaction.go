@@ -90,6 +90,7 @@ func (s *session) ownConn() bool {
 	s.flushLocal()
 	select {
 	case s.p.txSlots <- struct{}{}:
+		s.p.txPeak.saw(len(s.p.txSlots))
 	case <-ctx.Done():
 		s.failHere(1)
 		return false
