@@ -49,8 +49,10 @@ type exclusive struct {
 	settled  bool // the reply has been taken, the connection's fate is decided
 	left     bool // the client has left: whoever calls the command back decides
 	bodyOpen bool // the command's last byte has not been sent
-	// reply is what a read of a group brought, for its give-back.
+	// reply is what a read of a group brought, for its give-back, and fresh who knows
+	// whether the client saw any of it.
 	reply []byte
+	fresh *freshEntries
 	// ended is closed when all is over.
 	ended chan struct{}
 }
@@ -128,6 +130,10 @@ func (s *session) begin(e *exclusive) *exclusive {
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
 	if e.verb == VerbXReadGroup {
 		g.tee = &e.reply
+		if e.patient {
+			e.fresh = &freshEntries{s: s, e: e}
+			g.handout = e.fresh
+		}
 	}
 	e.seg = g
 	s.wasBusy = true

@@ -93,10 +93,10 @@ func (s *session) unblock(e *exclusive) (sure bool) {
 // returnEntries gives back what an abandoned XREADGROUP has read: nobody has seen
 // it, so its delivery must not count.
 func (s *session) returnEntries(e *exclusive) {
-	if len(e.reply) == 0 {
+	if len(e.reply) == 0 || e.fresh != nil && e.fresh.written.Load() {
 		return
 	}
-	commands, n := reclaim.Unread(e.cmd, e.reply)
+	commands, n, told := s.unread(e)
 	if n == 0 {
 		return
 	}
@@ -107,8 +107,18 @@ func (s *session) returnEntries(e *exclusive) {
 	}
 	select {
 	case <-w.done:
+		told()
 	case <-s.p.closing:
 	}
+}
+
+// unread asks reclaim for what gives back the reply to a read, and what to call then.
+func (s *session) unread(e *exclusive) (commands []byte, n int, told func()) {
+	if s.p.streams != nil {
+		return s.p.streams.Unread(s.streamIdentity(), e.cmd, e.reply)
+	}
+	commands, n = reclaim.Unread(e.cmd, e.reply)
+	return commands, n, func() {}
 }
 
 // waitSink drops replies and tells when all have come.

@@ -28,7 +28,8 @@ func (s *session) flush() {
 		if err != nil {
 			s.abort()
 			out.release()
-			return
+			s.mu.Lock()
+			break
 		}
 		s.sent(n)
 		s.mu.Lock()

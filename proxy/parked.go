@@ -71,9 +71,11 @@ func (r *parkedRead) cameNull(null []byte) {
 		}
 		out.Reply = null
 	}
-	s.mu.Lock()
-	e.seg.handout = out.Handout
-	s.mu.Unlock()
+	if out.Handout != nil {
+		s.mu.Lock()
+		e.seg.handout = out.Handout
+		s.mu.Unlock()
+	}
 	e.seg.Reply(out.Reply, 1, 0)
 	e.seg.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"streamproxy/batcher"
-	"streamproxy/reclaim"
 )
 
 // Replies leave a session in the order of its commands, whatever answers them.
@@ -33,8 +32,8 @@ type segment struct {
 	prefix []byte
 	// tee, if set, collects what arrives, up to teeLimit.
 	tee *[]byte
-	// handout, if set, is what the reply carries of reclaim's entries.
-	handout *reclaim.Handout
+	// handout, if set, is what the reply carries.
+	handout parcel
 	// mute: a failure is not answered, because something else is said instead.
 	mute   bool
 	next   *segment

@@ -44,13 +44,18 @@ func (s *session) judgeBlock(b []byte) reclaim.Verdict {
 
 // streamSession is the session as reclaim knows it, with its present identity.
 func (s *session) streamSession() *reclaim.Session {
-	id := reclaim.Identity{User: s.key.User, DB: s.key.DB, Proto: s.key.Proto}
+	id := s.streamIdentity()
 	if s.stream == nil {
 		s.stream = s.p.streams.Join(id)
 	} else {
 		s.stream.Become(id)
 	}
 	return s.stream
+}
+
+// streamIdentity is the session's identity in reclaim's terms.
+func (s *session) streamIdentity() reclaim.Identity {
+	return reclaim.Identity{User: s.key.User, DB: s.key.DB, Proto: s.key.Proto}
 }
 
 // passes reports whether a verdict asks for nothing.
@@ -148,11 +153,10 @@ func unseen(v reclaim.Verdict) {
 	}
 }
 
-// handout is claimed entries in a reply that begins at a position of the session's
-// output.
+// handout is entries in a reply that begins at a position of the session's output.
 type handout struct {
 	at uint64
-	h  *reclaim.Handout
+	h  parcel
 }
 
 // leftNow returns the handouts of which a byte has left, n bytes more having been

@@ -5,6 +5,7 @@ package streams
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,18 +187,22 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) time
 	}
 }
 
-// state waits until the proxy knows a stream of a group as cold or hot.
+// state waits until the proxy knows a stream of a group as cold or hot. Their names must have no
+// blanks in them.
 func (c *client) state(stream, group, state string) {
 	c.t.Helper()
-	want := fmt.Sprintf(" stream=%q group=%q ", stream, group)
-	eventually(c.t, stream+" is "+state, func() bool {
-		for line := range strings.Lines(c.ask("PROXY", "STREAMS")) {
-			if strings.Contains(line, want) && strings.Contains(line, " state="+state+" ") {
-				return true
-			}
+	eventually(c.t, stream+" is "+state, func() bool { return c.knows(stream, group) == state })
+}
+
+// knows is the state in which PROXY STREAMS shows a stream of a group, empty if it is not there.
+func (c *client) knows(stream, group string) string {
+	c.t.Helper()
+	for line := range strings.Lines(c.ask("PROXY", "STREAMS")) {
+		if cells := strings.Fields(line); len(cells) > 5 && cells[4] == group && cells[5] == stream {
+			return cells[0]
 		}
-		return false
-	})
+	}
+	return ""
 }
 
 // blocked waits until the server has n clients in a blocking command.
@@ -206,4 +211,20 @@ func (c *client) blocked(n int) {
 	eventually(c.t, fmt.Sprint(n, " blocked clients at the server"), func() bool {
 		return strings.Contains(c.ask("INFO", "clients"), fmt.Sprintf("\nblocked_clients:%d\r\n", n))
 	})
+}
+
+// entry reads the reply to a read that has brought one entry of one stream, and returns its id.
+func (c *client) entry(stream string) string {
+	c.t.Helper()
+	raw := c.reply()
+	v := decode(c.t, raw)
+	if len(v.Elems) != 1 || text(v.Elems[0].Elems[0]) != stream || len(v.Elems[0].Elems[1].Elems) != 1 {
+		c.t.Fatalf("not one entry of %s: %.200q", stream, raw)
+	}
+	return text(v.Elems[0].Elems[1].Elems[0].Elems[0])
+}
+
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
