@@ -153,7 +153,8 @@ func TestRandomInterleavings(t *testing.T) {
 				src.ends = append(src.ends, len(src.stream))
 			}
 			src.fails = rnd.IntN(3) == 0
-			if src.fails { // after some of its replies, perhaps within one
+			switch {
+			case src.fails: // after some of its replies, perhaps within one
 				src.at = rnd.IntN(len(src.stream))
 				complete := 0
 				for _, end := range src.ends {
@@ -168,9 +169,9 @@ func TestRandomInterleavings(t *testing.T) {
 					text = "<" + text + ">"
 				}
 				want.WriteString(text)
-			} else if src.g.rewrite != nil {
+			case src.g.rewrite != nil:
 				want.WriteString("<" + src.stream + ">")
-			} else {
+			default:
 				want.WriteString(src.stream)
 			}
 			book(s, src.g, n)
