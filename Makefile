@@ -30,6 +30,7 @@ docs: ## write the generated pages under docs/
 bench: build ## measure against direct connections and the peers on PATH; JSON under bench/results
 	$(GO) run ./bench throughput
 	$(GO) run ./bench idle
+	$(GO) run ./bench streams
 	$(GO) run ./bench report
 
 peers: ## install the peers that the benchmarks compare with

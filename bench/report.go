@@ -78,7 +78,14 @@ func report(_ context.Context, args []string, out io.Writer) error {
 		}
 		written++
 	}
-	if written == 0 {
+	found, err := streamChapter(page, *results, filepath.Join(*docs, "pictures"))
+	if err != nil {
+		return err
+	}
+	if !found {
+		fmt.Fprintln(out, "no results of streams: run `go run ./bench streams` first")
+	}
+	if written == 0 && !found {
 		return errors.New("no results at all")
 	}
 	path := filepath.Join(*docs, "benchmarks.md")

@@ -13,21 +13,19 @@ import (
 type Pair struct {
 	Taskiq string `json:"taskiq"` // taskiq-redis
 	Redis  string `json:"redis"`  // redis-py
+	Base   string `json:"base"`   // taskiq; 0.13 lacks what taskiq-redis 1.2.2 imports
 }
 
 // Pairs are the ones measured, by the names of --pairs. 1.2.4 asks for redis-py 8; beside 7, which
 // speaks RESP2, it is what an application gets that pins redis-py itself.
 var Pairs = map[string]Pair{
-	"1.2.2+7": {"1.2.2", "7.4.1"},
-	"1.2.4+7": {"1.2.4", "7.4.1"},
-	"1.2.4+8": {"1.2.4", "8.1.0"},
+	"1.2.2+7": {"1.2.2", "7.4.1", "0.12.4"},
+	"1.2.4+7": {"1.2.4", "7.4.1", "0.13.0"},
+	"1.2.4+8": {"1.2.4", "8.1.0", "0.13.0"},
 }
 
 // PairNames lists the names of Pairs in the order of tables.
 var PairNames = []string{"1.2.2+7", "1.2.4+7", "1.2.4+8"}
-
-// taskiqVersion is of the package below taskiq-redis.
-const taskiqVersion = "0.13.0"
 
 // Name is the pair as tables call it.
 func (p Pair) Name() string {
@@ -48,7 +46,7 @@ func (p Pair) Install(ctx context.Context, folder string) (python string, err er
 	}
 	steps := [][]string{
 		{"python3", "-m", "venv", "--clear", folder},
-		{python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "redis==" + p.Redis, "taskiq==" + taskiqVersion},
+		{python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "redis==" + p.Redis, "taskiq==" + p.Base},
 		// Without its dependencies, which are the line above: see Pairs.
 		{python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps", "taskiq-redis==" + p.Taskiq},
 	}
