@@ -33,16 +33,18 @@ const (
 	proxied = "streamproxy"
 	direct  = "direct"
 	patched = "patched"
+	// reference is direct over one stream, measured beside each row.
+	reference = "reference"
 )
 
-// streamRow compares a proxied row with the direct one over one stream, and its commands with the
+// streamRow compares a proxied row with direct over one stream at the same time, and its commands with the
 // patched worker's. Random arrivals are not judged: some of them meet the worker's own pass.
 func (j *judgement) streamRow(r *streamlab.Report, row *streamlab.Row) {
 	if row.Side != proxied || row.Arrivals != streamlab.Steady {
 		return
 	}
 	name := fmt.Sprintf("%s, %d streams", row.Pair, row.Streams)
-	if base := r.Find(row.Pair, direct, 1, streamlab.Steady); base != nil {
+	if base := r.Find(row.Pair, reference, row.Streams, streamlab.Steady); base != nil {
 		j.add("S10", name+": p50 above direct's over one stream, ms", row.P(0.5)-base.P(0.5), 1, false, true)
 		j.add("S10", name+": p95 above direct's over one stream, ms", row.P(0.95)-base.P(0.95), 3, false, true)
 	}

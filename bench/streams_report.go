@@ -17,8 +17,9 @@ distance, and the time from publishing a message to listen() yielding it is take
 package as it is; *patched* is our own version of the loop that the issue proposes (reads in one task, a
 scan under a lease every 30 s in another), direct; *streamproxy* is the package as it is, with the proxy
 in its default configuration between worker and link. Every side has a server of its own and all of them
-run at the same time, their messages in turn. Commands are counted by INFO commandstats, publisher
-included, over 2.5 intervals of 30 s, so that two or three scans fall into the span on either side.
+run at the same time, their messages in turn; *reference* is a direct worker over one stream beside them.
+Commands are counted by INFO commandstats, publisher included, over 2.5 intervals of 30 s that begin
+after the first pass and the first scan, so that two more scans fall into the span on either side.
 
 Pairs: 1.2.2+7 is taskiq-redis 1.2.2 with redis-py 7, and so on. 1.2.4 asks for redis-py 8 and is run
 with 7 as well because that speaks RESP2.

@@ -55,7 +55,7 @@ func (l *Lab) fleet(ctx context.Context, pair string, size int, span time.Durati
 	if err != nil {
 		return f, err
 	}
-	defer p.client.close()
+	defer p.close()
 	if err := s.busy(ctx, p, 100*time.Millisecond, func() bool { return s.everybodyPassed() }); err != nil {
 		return f, err
 	}

@@ -54,7 +54,7 @@ func (l *Lab) recovery(ctx context.Context, r *Recovery) error {
 	if err != nil {
 		return err
 	}
-	defer p.client.close()
+	defer p.close()
 	killed, err := l.killOne(ctx, s, p, r)
 	if err != nil {
 		return fmt.Errorf("victim: %w", err)

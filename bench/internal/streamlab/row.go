@@ -25,17 +25,20 @@ const (
 	drainLimit = 120 * time.Second
 )
 
-// Rows measures every pair and side over a number of streams, all at the same time.
+// Rows measures every pair and side over a number of streams, and each pair's reference, all at
+// the same time.
 func (l *Lab) Rows(ctx context.Context, streams int, arrivals Arrivals) ([]Row, error) {
 	var rigs []*rig
 	defer func() { closeAll(rigs) }()
 	for _, pair := range l.pairs() {
-		for i := range Sides {
-			n, err := l.openRig(pair, &Sides[i], streams, Delay)
+		n, err := l.openRig(pair, &Reference, 1, Delay)
+		rigs = append(rigs, n)
+		for i := 0; i < len(Sides) && err == nil; i++ {
+			n, err = l.openRig(pair, &Sides[i], streams, Delay)
 			rigs = append(rigs, n)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", pair, Sides[i].Name, err)
-			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", pair, n.side, err)
 		}
 	}
 	rows := make([]Row, len(rigs))
@@ -61,6 +64,9 @@ func (n *rig) row(ctx context.Context, l *Lab, streams int, arrivals Arrivals, p
 	if err := n.firstPass(ctx); err != nil {
 		return row, fmt.Errorf("first pass: %w", err)
 	}
+	if err := n.firstScan(ctx); err != nil {
+		return row, fmt.Errorf("first scan: %w", err)
+	}
 	before, err := readCalls(n.stand.direct)
 	if err != nil {
 		return row, err
@@ -72,7 +78,7 @@ func (n *rig) row(ctx context.Context, l *Lab, streams int, arrivals Arrivals, p
 		if err := until(ctx, at); err != nil {
 			return row, err
 		}
-		if err := n.publisher.publish(fmt.Sprint("stream-", random.IntN(streams)), fmt.Sprint("message-", i)); err != nil {
+		if err := n.publisher.publish(fmt.Sprint("stream-", random.IntN(n.streams)), fmt.Sprint("message-", i)); err != nil {
 			return row, err
 		}
 		next := l.Gap
@@ -110,6 +116,26 @@ func (n *rig) firstPass(ctx context.Context) error {
 	}
 	delete(n.publisher.sent, "first")
 	return n.secondRead(ctx)
+}
+
+// firstScan waits for the end of the side's first scan in the background, if it has any: what it
+// asks once is no part of the rate, and spans that begin there hold as many scans on every side.
+func (n *rig) firstScan(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for n.scan != "" {
+		calls, err := readCalls(n.stand.direct)
+		if err != nil {
+			return err
+		}
+		if calls[n.scan] >= int64(n.streams) {
+			break
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return pause(ctx, time.Second) // until it has ended, and its end was stored
 }
 
 // secondRead makes sure that the worker reads again by a message that is not counted.

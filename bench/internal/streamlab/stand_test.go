@@ -17,7 +17,7 @@ func TestStandDelaysPublishers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.client.close()
+	defer p.close()
 	before, err := readCalls(s.direct)
 	if err != nil {
 		t.Fatal(err)
