@@ -34,6 +34,8 @@ type worker struct {
 	block       time.Duration // negative: no BLOCK
 	count       int
 	ledger      *ledger
+	lock        string // its locks' names; taskiq-redis's if empty
+	user        string // with its name for a password; nobody if empty
 
 	c       *redistest.Client
 	release string // the hash of the script that releases a lock
@@ -92,6 +94,11 @@ func (w *worker) live(ctx context.Context, addr string) error {
 	w.c = c
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	defer c.Close()
+	if w.user != "" {
+		if r, err := c.Do("AUTH", w.user, w.user); r != "+OK\r\n" {
+			return fmt.Errorf("AUTH: %q, %w", r, err)
+		}
+	}
 	sha, err := c.Do("SCRIPT", "LOAD", releaseScript)
 	if err != nil || sha[0] != '$' {
 		return fmt.Errorf("SCRIPT LOAD: %q, %w", sha, err)
@@ -137,7 +144,7 @@ func (w *worker) turn() error {
 func (w *worker) pass() error {
 	for i, s := range w.streams {
 		ask := map[form]func(stream, lock, token string) (string, error){plain: w.plain, locked: w.locked, whole: w.whole}[w.form]
-		raw, err := ask(s, "autoclaim:"+w.group+":"+s, w.name+"-"+strconv.Itoa(i))
+		raw, err := ask(s, w.lockOf(s), w.name+"-"+strconv.Itoa(i))
 		if err != nil {
 			return err
 		}
@@ -153,6 +160,13 @@ func (w *worker) pass() error {
 		}
 	}
 	return nil
+}
+
+func (w *worker) lockOf(stream string) string {
+	if w.lock == "" {
+		return "autoclaim:" + w.group + ":" + stream
+	}
+	return strings.NewReplacer("{group}", w.group, "{stream}", stream).Replace(w.lock)
 }
 
 func (w *worker) claimCommand(stream string) []string {
