@@ -54,6 +54,6 @@ func TestReclaimOffIsSaid(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, func(c *Config) { c.Reclaim.Mode = reclaim.Off })
 	expect(t, p.client(), bulkReply("# reclaim is off\r\n"), "PROXY", "STREAMS")
-	on := startProxy(t, f, nil)
+	on := startProxy(t, f, func(c *Config) { c.Reclaim.Mode = reclaim.On })
 	expect(t, on.client(), bulkReply("# reclaim on: 0 streams, 0 hot, 0 cold, 0 unknown; 0 entries held\r\n"), "PROXY", "STREAMS")
 }
