@@ -153,7 +153,7 @@ func (c *testClient) blockingRead(ctx context.Context, srv *fakeServer, args []s
 		srv.mu.Lock()
 		changed := srv.changed
 		srv.mu.Unlock()
-		replies, err := c.up.Do(ctx, c.id, raw, 1)
+		replies, err := c.up.Do(context.Background(), c.id, raw, 1)
 		if err != nil {
 			p.End(nil)
 			return "", err

@@ -33,6 +33,7 @@ type fakeServer struct {
 	acked   []string        // stream and id of each entry acked
 	multi   bool
 	queued  [][]string
+	history map[fakeID][]string
 	changed chan struct{} // closed and replaced when entries arrive
 }
 
@@ -80,8 +81,14 @@ func newFakeServer() *fakeServer {
 		scripts: make(map[string]bool),
 		denied:  make(map[string]bool),
 		counts:  make(map[string]int),
+		history: make(map[fakeID][]string),
 		changed: make(chan struct{}),
 	}
+}
+
+// note keeps what happened to an entry, for whoever has to find out why.
+func (f *fakeServer) note(id fakeID, what, who string) {
+	f.history[id] = append(f.history[id], time.Now().Format("04:05.000")+" "+what+" "+who)
 }
 
 var errLost = errors.New("the connection was lost")
@@ -354,6 +361,7 @@ func (f *fakeServer) evalRestore(stream, group, ours, since string, list []strin
 			p.owner = ours
 		}
 		p.at, p.count = p.at.Add(-time.Duration(idle)*time.Millisecond), count
+		f.note(id, "restored", p.owner)
 		out = append(out, bulkOf(list[0]))
 	}
 	return array(out...)

@@ -93,6 +93,7 @@ func (f *fakeServer) readFresh(name string, g *fakeGroup, r groupRead) (entries 
 		}
 		g.last = id
 		g.pel[id] = &fakePending{owner: r.consumer, at: time.Now(), count: 1}
+		f.note(id, "read", r.consumer)
 		entries = append(entries, fakeEntry(id))
 	}
 	return entries
@@ -186,6 +187,7 @@ func (f *fakeServer) xclaim(args []string) string {
 		}
 		g.consumers[owner] = true
 		p.owner, p.at = owner, time.Now().Add(-idle)
+		f.note(id, strings.Join(args, " "), "")
 		switch {
 		case retry >= 0:
 			p.count = retry
@@ -228,6 +230,7 @@ func (f *fakeServer) xautoclaim(args []string) string {
 		g.consumers[owner] = true
 		p.owner, p.at = owner, time.Now()
 		p.count++
+		f.note(id, "autoclaimed", owner)
 		out = append(out, fakeEntry(id))
 	}
 	return array(bulkOf(cursor), array(out...), "*0\r\n")

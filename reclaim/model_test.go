@@ -86,6 +86,7 @@ func (l *ledger) delivered(consumer, reply string) []string {
 	for _, id := range ids {
 		before := l.seen[id]
 		l.seen[id] = append(before, delivery{consumer, now})
+		l.srv.note(parseFakeID(id), "delivered to", consumer)
 		if n := len(before); n > 0 {
 			if gap := now.Sub(before[n-1].at); gap < modelMinIdle-1500*time.Millisecond {
 				l.wrong("%s delivered to %s %v after %s", id, consumer, gap, before[n-1].consumer)
@@ -100,7 +101,8 @@ func (l *ledger) delivered(consumer, reply string) []string {
 		}
 		want := int64(len(before) + 1 + l.leaks[id])
 		if p.count < want || l.strict && p.count != want {
-			l.wrong("%s: delivery count %d, delivered %d times and lost %d times", id, p.count, len(before)+1, l.leaks[id])
+			l.wrong("%s: delivery count %d, delivered %d times and lost %d times\n\t%s", id, p.count, len(before)+1, l.leaks[id],
+				strings.Join(l.srv.history[parseFakeID(id)], "\n\t"))
 		}
 	}
 	return ids
