@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -127,6 +128,32 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 			return nil, err
 		}
 	}
+}
+
+// reach makes sure that the server lets this key in. It dials a private connection
+// unless there is one, which the lane takes over when it is asked for, if there may be
+// one more. A refusal is told at once; a server that cannot be reached is tried until
+// ctx ends.
+func (h *hub) reach(ctx context.Context) error {
+	for n := 1; !h.connected(); n++ {
+		c, err := h.dial(ctx, "private")
+		if err == nil {
+			h.giveBack(c)
+			return nil
+		}
+		var he *upstream.HandshakeError
+		if errors.As(err, &he) && !upstream.Unavailable(err) {
+			return err
+		}
+		select {
+		case <-time.After(upstream.DefaultBackoff().Delay(n)):
+		case <-ctx.Done():
+			return err
+		case <-h.p.closing:
+			return err
+		}
+	}
+	return nil
 }
 
 // giveBack takes a private connection that is clean.

@@ -63,17 +63,22 @@ func (ids *identities) hash(password string) [sha256.Size]byte {
 	return sha256.Sum256(append(ids.salt[:], password...))
 }
 
-// recent reports whether these credentials have been proven lately.
-func (ids *identities) recent(user, password string) bool {
+// enterProven counts one more session of a user if these credentials have been proven
+// lately, and reports whether they have.
+func (ids *identities) enterProven(user, password string) bool {
 	h := ids.hash(password)
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	id := ids.users[user]
-	return id != nil && time.Since(id.proven) < provenFor && subtle.ConstantTimeCompare(h[:], id.hash[:]) == 1
+	if id == nil || time.Since(id.proven) >= provenFor || subtle.ConstantTimeCompare(h[:], id.hash[:]) != 1 {
+		return false
+	}
+	id.sessions++
+	return true
 }
 
-// proved records a proof.
-func (ids *identities) proved(user, password string) {
+// enter records a proof, and counts one more session of that user.
+func (ids *identities) enter(user, password string) {
 	h := ids.hash(password)
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
@@ -83,20 +88,10 @@ func (ids *identities) proved(user, password string) {
 		ids.users[user] = id
 	}
 	id.password, id.hash, id.proven = password, h, time.Now()
+	id.sessions++
 }
 
-// enter and exit count the sessions of a user; with the last one the password goes.
-func (ids *identities) enter(user string) {
-	if user == "" {
-		return
-	}
-	ids.mu.Lock()
-	defer ids.mu.Unlock()
-	if id := ids.users[user]; id != nil {
-		id.sessions++
-	}
-}
-
+// exit takes back what the two have counted; with the last session the password goes.
 func (ids *identities) exit(user string) {
 	if user == "" {
 		return
@@ -107,6 +102,16 @@ func (ids *identities) exit(user string) {
 		if id.sessions--; id.sessions <= 0 {
 			delete(ids.users, user)
 		}
+	}
+}
+
+// doubt forgets that a user was proven, because the server has refused a dial with its
+// password: the next AUTH asks again.
+func (ids *identities) doubt(user string) {
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	if id := ids.users[user]; id != nil {
+		id.proven = time.Time{}
 	}
 }
 
@@ -185,8 +190,9 @@ func (w *captureSink) Fail(_ int, err error) {
 // Pace implements batcher.Sink.
 func (w *captureSink) Pace(int64, time.Duration) bool { return true }
 
-// identify proves credentials and returns the key's user for them. If they are
-// wrong, or cannot be proven now, it answers so and returns false. question is the
+// identify proves credentials and returns the key's user for them, who counts one
+// session more from now on. If they are wrong, or cannot be proven now, it answers so
+// and returns false. question is the
 // AUTH with which the server is asked.
 func (s *session) identify(user, password string, question []byte) (keyUser string, ok bool) {
 	s.waitIdle()
@@ -194,7 +200,8 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 		return "", false
 	}
 	ids := s.p.identities
-	if !ids.recent(user, password) {
+	itself := user == s.p.ownUser()
+	if itself || !ids.enterProven(user, password) {
 		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
 		defer cancel()
 		refusal, err := s.p.prove(ctx, question)
@@ -207,11 +214,11 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 			s.answer(refusal)
 			return "", false
 		}
+		if itself {
+			return "", true
+		}
+		ids.enter(user, password)
 	}
-	if user == s.p.ownUser() {
-		return "", true
-	}
-	ids.proved(user, password)
 	return user, true
 }
 
@@ -228,11 +235,10 @@ func authRequest(user, password string) []byte {
 	return resp.AppendCommand(nil, "AUTH", user, password)
 }
 
-// become makes the session another user's.
+// become makes the session that of a user whom identify has counted.
 func (s *session) become(user string) bool {
 	key := s.key
 	key.User = user
-	s.p.identities.enter(user) // before the move: its dials need the password
 	before := s.key.User
 	if !s.moveTo(key) {
 		s.p.identities.exit(user)

@@ -201,6 +201,10 @@ func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options
 	nc, greeting, err := p.dialer.Dial(ctx, key, opts.Kind)
 	if err != nil {
 		p.failed(err)
+		var he *upstream.HandshakeError
+		if errors.As(err, &he) && !upstream.Unavailable(err) {
+			p.identities.doubt(key.User)
+		}
 		return nil, err
 	}
 	opts.ID = greeting.ID

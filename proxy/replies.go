@@ -50,6 +50,9 @@ const (
 
 var _ batcher.Sink = (*segment)(nil)
 
+// plain reports whether nobody but the client is interested in the replies.
+func (g *segment) plain() bool { return g.tee == nil && g.done == nil && g.handout == nil }
+
 // list appends g to the session's order. The lock is held.
 func (s *session) list(g *segment) {
 	g.next, g.listed = nil, true

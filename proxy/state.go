@@ -42,7 +42,7 @@ func (s *session) stateCommand(cmd resp.Command, route Route) {
 }
 
 // selectDB moves the session to the lane of another database. Whether there is such
-// a database the server says, when that lane greets it.
+// a database the server says, when a connection of that key greets it.
 func (s *session) selectDB(cmd resp.Command) {
 	db, err := strconv.Atoi(string(cmd.Arg(1)))
 	if cmd.Len() != 2 || err != nil || db < 0 || strconv.Itoa(db) != string(cmd.Arg(1)) {
@@ -70,7 +70,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 	h := s.p.hubOf(key)
 	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
-	if _, err := h.lane(s.id).Await(ctx); err != nil {
+	if err := h.reach(ctx); err != nil {
 		var he *upstream.HandshakeError
 		if errors.As(err, &he) && !upstream.Unavailable(err) {
 			s.answer(he.Reply)

@@ -36,8 +36,12 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 			s.failHere(n)
 			return false
 		}
-		if s.conn == nil && special == nil && s.laneless() {
-			return s.runExclusive(raw, exclusive{commands: n})
+		if s.conn == nil && (special == nil || special.plain()) && s.laneless() {
+			x := exclusive{commands: n}
+			if special != nil {
+				x.rewrite = special.rewrite
+			}
+			return s.runExclusive(raw, x)
 		}
 		if s.conn == nil && !s.join() {
 			s.failHere(n)

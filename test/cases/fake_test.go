@@ -99,7 +99,7 @@ func (f *fake) serve(c net.Conn) {
 			_, err = io.WriteString(c, "+PONG\r\n")
 		case "CLIENT SETNAME":
 			_, err = io.WriteString(c, "+OK\r\n")
-		case "CLIENT ID", "INFO SERVER", "CONFIG GET", "COMMAND", "HELLO", "HELLO 2", "HELLO 3":
+		case "CLIENT ID", "INFO SERVER", "CONFIG GET", "COMMAND", "HELLO", "HELLO 2", "HELLO 3", "TIME":
 			_, err = fmt.Fprintf(c, "-ERR unknown command '%s'\r\n", args[0])
 		default:
 			f.requests <- request{c, args}
