@@ -21,6 +21,10 @@ run at the same time, their messages in turn; *reference* is a direct worker ove
 Commands are counted by INFO commandstats, publisher included, over 2.5 intervals of 30 s that begin
 after the first pass and the first scan, so that two more scans fall into the span on either side.
 
+redis-py 8 gives up on a read that lasts as long as its socket timeout of 5 s, direct or not, which is
+the experiment's xread_block: random gaps are cut at 4 s, and where queues are idle for long (fleet,
+recovery) xread_block is the package's default of 2000.
+
 Pairs: 1.2.2+7 is taskiq-redis 1.2.2 with redis-py 7, and so on. 1.2.4 asks for redis-py 8 and is run
 with 7 as well because that speaks RESP2.
 `

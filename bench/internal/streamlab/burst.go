@@ -52,7 +52,7 @@ func (l *Lab) burst(ctx context.Context, pair string, side *Side, delay time.Dur
 	if err := n.publisher.flood("stream-7", l.Burst); err != nil {
 		return b, err
 	}
-	want := l.Burst + 2 // and those of the first pass
+	want := l.Burst + n.warm
 	if err := n.worker.wait(ctx, func(t *told) bool { return len(t.arrivals) >= want }); err != nil {
 		return b, err
 	}

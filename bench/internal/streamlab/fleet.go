@@ -46,7 +46,7 @@ func (l *Lab) fleet(ctx context.Context, pair string, size int, span time.Durati
 	}
 	for i := range size {
 		job := newJob(s.urls[i], fleetStreams)
-		job.Consumer = fmt.Sprint("c", i)
+		job.Consumer, job.Block = fmt.Sprint("c", i), idleBlock.Milliseconds()
 		if _, err := s.start(l.Pythons[pair], &job); err != nil {
 			return f, err
 		}

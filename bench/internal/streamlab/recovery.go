@@ -21,7 +21,7 @@ const (
 
 // Bound is how long a killed worker's entries may take to arrive at another, with a round every
 // half of the min-idle: the min-idle, two rounds, one read, and a second.
-const Bound = recoveryIdle + 2*recoveryIdle/2 + min(blockTime, recoveryIdle/2) + time.Second
+const Bound = recoveryIdle + 2*recoveryIdle/2 + min(idleBlock, recoveryIdle/2) + time.Second
 
 // Recoveries kills a worker that has acked nothing, for each pair, on a busy and on an idle queue,
 // all at the same time, each pair of workers behind one proxy.
@@ -114,6 +114,7 @@ func (l *Lab) killOne(ctx context.Context, s *stand, p *publisher, r *Recovery) 
 func (l *Lab) recoveryWorker(ctx context.Context, s *stand, pair, consumer string) (*worker, error) {
 	job := newJob(s.urls[0], recoveryStreams)
 	job.Consumer, job.Ack, job.Idle = consumer, false, recoveryIdle.Milliseconds()
+	job.Block = idleBlock.Milliseconds()
 	w, err := s.start(l.Pythons[pair], &job)
 	if err != nil {
 		return nil, err

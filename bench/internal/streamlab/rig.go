@@ -29,6 +29,7 @@ type rig struct {
 	stand      *stand
 	worker     *worker
 	publisher  *publisher
+	warm       int // messages that are not counted
 }
 
 // openRig sets up one side over a number of streams. Close it also after an error.

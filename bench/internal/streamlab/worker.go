@@ -37,6 +37,8 @@ type Job struct {
 const (
 	group     = "g"
 	blockTime = 5000 * time.Millisecond
+	// idleBlock is the package's default, for queues on which nothing happens for long.
+	idleBlock = 2000 * time.Millisecond
 	idleTime  = 1800 * time.Second
 )
 
