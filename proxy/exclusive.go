@@ -43,6 +43,7 @@ type exclusive struct {
 	watch  *reclaim.Watch
 
 	calling *calling // of a parked one
+	rearm   *rearm   // of a read that survives its connection
 
 	seg *segment
 	// Under the session's mu.
@@ -75,7 +76,8 @@ func own(c resp.Command) resp.Command {
 // session's key. It does not wait for the reply. It returns false if the command was
 // answered as not sent.
 func (s *session) runExclusive(raw []byte, x exclusive) bool {
-	if x.conn == nil {
+	borrowed := x.conn == nil
+	if borrowed {
 		if x.conn = s.borrow(); x.conn == nil {
 			return false
 		}
@@ -90,6 +92,9 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 		e.calling = new(calling)
 		sink = &parkedRead{s: s, e: e}
 		s.p.wg.Go(func() { s.watchParked(e) })
+	}
+	if borrowed && (e.verb == VerbXRead || e.verb == VerbXReadGroup) {
+		sink, raw = s.keepAlive(e, sink)
 	}
 	if n := e.seg.left; e.conn.Submit(sink, nil, raw, n) != nil {
 		e.seg.Fail(n, batcher.ErrNotSent)

@@ -44,7 +44,7 @@ func (s *session) callBack(e *exclusive) {
 	select {
 	case <-e.ended:
 	case <-s.p.closing:
-		e.conn.Close()
+		s.connOf(e).Close()
 		return
 	}
 	s.returnEntries(e)
@@ -61,19 +61,23 @@ func (s *session) unblock(e *exclusive) (sure bool) {
 	sure = true
 	pause := upstream.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 	for n := 1; ; n++ {
-		if e.conn.ID() == 0 {
-			_ = e.conn.CloseWrite() // no id to name: the server reads the end and answers nobody
+		conn := s.connOf(e)
+		if conn.ID() == 0 {
+			_ = conn.CloseWrite() // no id to name: the server reads the end and answers nobody
 			return false
 		}
-		ctx, cancel := s.p.within(unblockPatience)
-		_, err := s.p.control.Unblock(ctx, e.conn.ID())
-		cancel()
+		err := error(nil)
+		if !conn.Dead() { // its id may be another's at the next run of the server
+			ctx, cancel := s.p.within(unblockPatience)
+			_, err = s.p.control.Unblock(ctx, conn.ID())
+			cancel()
+		}
 		switch {
 		case upstream.Refused(err):
 			// Not allowed to: the read runs to its BLOCK. Without one the end of our
 			// sending side has to do.
 			if waitsForEver(e.cmd) {
-				_ = e.conn.CloseWrite()
+				_ = conn.CloseWrite()
 				return false
 			}
 			return sure

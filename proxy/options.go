@@ -11,6 +11,9 @@ import (
 type readScan struct {
 	// block is the position of the last BLOCK option's value, 0 without the option.
 	block int
+	// noack is set if NOACK is given, streams is the position behind STREAMS.
+	noack   bool
+	streams int
 	// odd is set if an option is not one that is known here. What follows it is
 	// then a guess.
 	odd bool
@@ -26,6 +29,7 @@ func scanRead(c resp.Command) readScan {
 		arg, rest := c.Arg(i), n-1-i
 		switch {
 		case rest >= 1 && fold(arg, "streams"):
+			s.streams = i + 1
 			return s
 		case rest >= 1 && fold(arg, "block"):
 			i++
@@ -35,6 +39,7 @@ func scanRead(c resp.Command) readScan {
 		case rest >= 2 && fold(arg, "group"):
 			i += 2
 		case fold(arg, "noack"):
+			s.noack = true
 		default:
 			s.odd = true
 		}

@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"bytes"
-	"strconv"
 	"time"
 
 	"streamproxy/batcher"
-	"streamproxy/internal/resp"
 	"streamproxy/reclaim"
 )
 
@@ -65,8 +63,11 @@ func (r *parkedRead) cameNull(null []byte) {
 		out = e.parked.Nil(ctx, null)
 		cancel()
 	}
-	if out.Again {
-		if !r.clientLeft() && e.conn.Submit(r, nil, rearmed(e.cmd, out.Block), 1) == nil {
+	if out.Again && e.rearm != nil {
+		if !r.clientLeft() {
+			if !e.rearm.send(out.Block) {
+				e.rearm.goOn(batcher.ErrNotSent) // a null before its time would be a lie
+			}
 			return
 		}
 		out.Reply = null
@@ -86,15 +87,6 @@ func (r *parkedRead) clientLeft() bool {
 	return r.e.left || r.s.closed || r.s.gone
 }
 
-// rearmed is a blocking read with what is left of its time.
-func rearmed(cmd resp.Command, block time.Duration) []byte {
-	pos, _, ok := blockOption(cmd)
-	if !ok {
-		return cmd.Raw
-	}
-	return replaceArg(cmd, pos, strconv.FormatInt(block.Milliseconds(), 10))
-}
-
 // watchParked calls a blocked read back when reclaim has something for it.
 func (s *session) watchParked(e *exclusive) {
 	for {
@@ -111,7 +103,7 @@ func (s *session) watchParked(e *exclusive) {
 		s.mu.Unlock()
 		if !over {
 			ctx, cancel := s.p.within(unblockPatience)
-			if _, err := s.p.control.Unblock(ctx, e.conn.ID()); err != nil {
+			if _, err := s.p.control.Unblock(ctx, s.connOf(e).ID()); err != nil {
 				e.calling.unsure.Store(true) // it may still come: the connection is not used again
 			}
 			cancel()

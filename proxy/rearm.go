@@ -1,0 +1,183 @@
+package proxy
+
+import (
+	"strconv"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+)
+
+// rearm keeps a blocked read of streams alive. It stands between the read's private
+// connection and its client: if the connection is lost before a byte of the reply has
+// come, the read goes on over another one, with what is left of its time. A read of a
+// group that was lost may have been assigned entries; they are pending then, as with
+// any client that was cut off.
+type rearm struct {
+	s        *session
+	e        *exclusive
+	next     batcher.Sink
+	deadline time.Time // zero: the read has no end
+	began    bool      // a byte of the reply under way has come
+}
+
+var _ batcher.Sink = (*rearm)(nil)
+
+// rearmable reports whether a lost read may be sent again. A read of what comes from
+// now on would deny what came meanwhile; one without pending entries pops.
+func rearmable(verb Verb, cmd resp.Command) bool {
+	scan := scanRead(cmd)
+	if scan.odd || scan.block == 0 || scan.noack || parseMillis(cmd.Arg(scan.block)) < 0 {
+		return false
+	}
+	if verb == VerbXReadGroup {
+		return true
+	}
+	ids := (cmd.Len() - scan.streams) / 2
+	for i := cmd.Len() - ids; i < cmd.Len(); i++ {
+		if id := string(cmd.Arg(i)); id == "$" || id == "+" {
+			return false
+		}
+	}
+	return verb == VerbXRead
+}
+
+// keepAlive returns how a blocked read is sent, and the sink to send it with: a rearm
+// before its own if it may be sent again.
+func (s *session) keepAlive(e *exclusive, next batcher.Sink) (batcher.Sink, []byte) {
+	_, ms, ok := blockOption(e.cmd)
+	if !ok || ms < 0 {
+		return next, e.cmd.Raw // the server will refuse it
+	}
+	block := time.Duration(min(ms, maxBlock.Milliseconds())) * time.Millisecond
+	if rearmable(e.verb, e.cmd) {
+		e.rearm = &rearm{s: s, e: e, next: next}
+		if block > 0 {
+			e.rearm.deadline = time.Now().Add(block)
+		}
+		next = e.rearm
+	}
+	if short := s.p.shortened(block); short != block {
+		return next, rearmed(e.cmd, short)
+	}
+	return next, e.cmd.Raw
+}
+
+// maxBlock keeps a deadline within what a time can hold.
+const maxBlock = 100 * 365 * 24 * time.Hour
+
+// Reply implements batcher.Sink.
+func (r *rearm) Reply(b []byte, done, open int) {
+	r.began = true
+	r.next.Reply(b, done, open)
+}
+
+// Flush implements batcher.Sink.
+func (r *rearm) Flush() { r.next.Flush() }
+
+// Pace implements batcher.Sink.
+func (r *rearm) Pace(limit int64, stall time.Duration) bool { return r.next.Pace(limit, stall) }
+
+// Fail implements batcher.Sink.
+func (r *rearm) Fail(n int, err error) {
+	if r.began || r.over() {
+		r.next.Fail(n, err)
+		return
+	}
+	r.s.p.wg.Go(func() { r.goOn(err) })
+}
+
+// over reports whether nobody waits for the read any more.
+func (r *rearm) over() bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.e.left || r.s.closed || r.s.p.stopping()
+}
+
+// goOn sends the read again, or ends it as its time is up.
+func (r *rearm) goOn(lost error) {
+	s := r.s
+	for {
+		left, expired := r.left()
+		switch {
+		case r.over():
+			r.next.Fail(1, lost)
+			return
+		case expired:
+			r.e.seg.Reply(null(s.key.Proto), 1, 0)
+			r.e.seg.Flush()
+			return
+		}
+		patience := s.p.cfg.UpstreamWait
+		if left > 0 {
+			patience = min(patience, left)
+		}
+		ctx, cancel := s.p.within(patience)
+		c, err := s.hub.borrow(ctx)
+		cancel()
+		if err == nil && r.sendOver(c, left) {
+			return
+		}
+	}
+}
+
+// sendOver makes c the read's connection.
+func (r *rearm) sendOver(c *batcher.Conn, left time.Duration) bool {
+	c.SetPatient(true)
+	r.s.mu.Lock()
+	r.e.conn = c
+	r.s.mu.Unlock()
+	if r.send(left) {
+		return true
+	}
+	c.Close()
+	return false
+}
+
+// send sends the read over its connection, with what is left of its time.
+func (r *rearm) send(left time.Duration) bool {
+	r.began = false
+	return r.s.connOf(r.e).Submit(r, nil, rearmed(r.e.cmd, r.s.p.shortened(left)), 1) == nil
+}
+
+// left is what is left of the read's time, 0 if it has no end.
+func (r *rearm) left() (left time.Duration, expired bool) {
+	if r.deadline.IsZero() {
+		return 0, false
+	}
+	left = time.Until(r.deadline)
+	return left, left < time.Millisecond
+}
+
+// shortened is the BLOCK to be sent so that the server's null arrives here in time.
+func (p *Proxy) shortened(block time.Duration) time.Duration {
+	trip := p.handshakeTime()
+	if block <= 0 || trip < time.Millisecond {
+		return block
+	}
+	return max(block-trip, time.Millisecond)
+}
+
+// connOf is the connection that an exclusive command is on at the moment.
+func (s *session) connOf(e *exclusive) *batcher.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.conn
+}
+
+// rearmed is a blocking read with another BLOCK.
+func rearmed(cmd resp.Command, block time.Duration) []byte {
+	pos, ms, ok := blockOption(cmd)
+	if !ok || ms == block.Milliseconds() {
+		return cmd.Raw
+	}
+	return replaceArg(cmd, pos, strconv.FormatInt(block.Milliseconds(), 10))
+}
+
+// null is how a read ends that has found nothing.
+func null(proto int) []byte {
+	if proto >= 3 {
+		return []byte("_\r\n")
+	}
+	return []byte("*-1\r\n")
+}
