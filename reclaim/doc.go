@@ -44,7 +44,8 @@
 //
 //	Watch    Seen with the replies, or with nil when they will not come
 //	Task     Run, in a goroutine that is not an upstream reader, after everything
-//	         earlier of the session was answered; its verdict is final
+//	         earlier of the session was answered and before anything later of it is
+//	         judged; its verdict is final
 //	Parked   Nil when the blocked read was answered with a null, which may be to be
 //	         sent again; End when it was answered otherwise or its client has left
 //	Handout  Written as soon as one byte of the reply may have reached the client,

@@ -445,7 +445,7 @@ func (w *worker) runCursor(s, ms string) []string {
 var allStyles = []string{"form", "lock", "cursor", "parked", "shared"}
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
 			styles := slices.Clone(allStyles)
 			wrongs, seen := runModel(t, modelOptions{seed: seed, styles: styles, engines: 2})
@@ -458,7 +458,7 @@ func TestModel(t *testing.T) {
 }
 
 func TestModelWithLostConnectionsAndKilledProxies(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
 			wrongs, _ := runModel(t, modelOptions{seed: 100 + seed, styles: allStyles, engines: 3, faults: true})
 			report5(t, wrongs)

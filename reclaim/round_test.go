@@ -40,8 +40,8 @@ func TestFleetSharesItsRounds(t *testing.T) {
 			}
 			time.Sleep(2 * testInterval) // the first round also asks for sizes
 			before := count()
-			for range 100 {
-				time.Sleep(testInterval / 5)
+			for range 50 {
+				time.Sleep(testInterval)
 				for i, c := range clients {
 					pass1(c, fmt.Sprintf("w%d", i), names)
 				}
@@ -55,8 +55,8 @@ func TestFleetSharesItsRounds(t *testing.T) {
 	if float64(ten) > 1.2*float64(one) {
 		t.Errorf("ten proxies send %d commands, one %d", ten, one)
 	}
-	// 20 intervals, a tenth more for jitter, 161 probes and the lease's two scripts.
-	if limit := 23 * (161 + 4); one > limit {
+	// 50 intervals, up to a tenth shorter; 161 probes and the commands of the lease.
+	if limit := 56 * (161 + 8); one > limit {
 		t.Errorf("one proxy sends %d commands, more than %d", one, limit)
 	}
 }
