@@ -11,6 +11,7 @@
 //	class, table, options                   which command is what
 //	submit                                  class shared: the lane
 //	exclusive, large, pin, leave            commands that need a connection of their own
+//	streams, parked, rearm, fresh, calls    what stream consumers mean, see package reclaim
 //	state, clientcmd, local, urgent         the other classes, one handler each
 //	hub, spares                             upstream connections by key
 //

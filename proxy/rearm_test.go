@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"streamproxy/internal/resp"
 )
 
 func TestRearmable(t *testing.T) {
@@ -31,7 +33,7 @@ func TestRearmable(t *testing.T) {
 
 func TestRearmed(t *testing.T) {
 	cmd := commandOf("XREAD", "COUNT", "5", "BLOCK", "5000", "STREAMS", "s", "0")
-	want := string(commandOf("XREAD", "COUNT", "5", "BLOCK", "70", "STREAMS", "s", "0").Raw)
+	want := string(resp.AppendCommand(nil, "XREAD", "COUNT", "5", "BLOCK", "70", "STREAMS", "s", "0"))
 	if got := string(rearmed(cmd, 70*time.Millisecond)); got != want {
 		t.Errorf("got %q", got)
 	}
