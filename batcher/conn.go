@@ -144,6 +144,7 @@ type Conn struct {
 	within  bool // the last byte that came was not the last of a frame
 	owing   bool // something was unanswered at the end of the last chunk
 	touched []Sink
+	trip    time.Duration // of the round trip that ended with this chunk; 0: none did
 	readErr error
 	inPush  bool
 	pushed  []byte

@@ -107,6 +107,7 @@ func (c *Conn) noteChunk() (raw Sink) {
 		}
 	}
 	c.mu.Unlock()
+	c.trip = rtt
 	if sample != 0 {
 		if f := c.opts.Events.RoundTrip; f != nil {
 			f(rtt)
@@ -188,6 +189,12 @@ func (c *Conn) deliver(b []byte) (n int, err error) {
 	}
 	c.cur.n -= done
 	c.answers += done
+	if c.trip > 0 {
+		if t, ok := c.cur.sink.(Timed); ok {
+			t.Trip(c.trip)
+		}
+		c.trip = 0
+	}
 	c.cur.sink.Reply(b[:n], done, open)
 	c.touch(c.cur.sink)
 	return n, nil

@@ -21,6 +21,13 @@ type Sink interface {
 	Pace(limit int64, stall time.Duration) bool
 }
 
+// Timed is a Sink that wants to know how long a round trip to the server took.
+type Timed interface {
+	// Trip is called before Reply with the time from a write on an idle connection to
+	// the first byte that came back, if this sink's command was the first in it.
+	Trip(d time.Duration)
+}
+
 // Seat is a session's place on a shared connection. It is embedded in the session.
 // Connections change roles: a seat holds good only for the time as a lane in which
 // it was taken.

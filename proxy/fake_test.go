@@ -13,6 +13,7 @@ import (
 	"streamproxy/internal/redistest"
 	"streamproxy/internal/resp"
 	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
 )
 
 // patience bounds every wait of these tests. It is reached only when they fail.
@@ -260,6 +261,7 @@ type testProxy struct {
 func startProxy(t *testing.T, f *fakeServer, change func(*Config)) *testProxy {
 	t.Helper()
 	cfg := DefaultConfig()
+	cfg.Reclaim.Mode = reclaim.Off // its questions would travel among those that a test scripts
 	cfg.Upstream = upstream.Target{Network: "tcp", Addr: f.front.Addr().String()}
 	cfg.DrainIdle = time.Millisecond
 	if change != nil {

@@ -17,6 +17,7 @@ const writePiece = 64 << 10
 // block; what the socket does not take is left to a writer started for it.
 func (s *session) flush() {
 	var left []handout
+	var total, trip time.Duration
 	s.mu.Lock()
 	for !s.writing && !s.closed {
 		out := s.takeOutput()
@@ -41,6 +42,9 @@ func (s *session) flush() {
 			break
 		}
 		s.writing, s.inWrite = false, 0
+		if took := s.servedNow(); took > 0 {
+			total, trip, s.trip = took, s.trip, 0
+		}
 		out.release()
 		if s.waiters > 0 {
 			s.progress++
@@ -49,6 +53,18 @@ func (s *session) flush() {
 	}
 	s.mu.Unlock()
 	written(left)
+	if f := s.p.cfg.Events.Served; f != nil && total > 0 {
+		f(total, max(total-trip, 0))
+	}
+}
+
+// servedNow is how long the commands took that are answered now, if upstream's part of
+// it was measured, else 0. The lock is held.
+func (s *session) servedNow() time.Duration {
+	if s.trip == 0 || s.outstanding > 0 {
+		return 0
+	}
+	return time.Since(s.began)
 }
 
 func (s *session) sent(n int) {

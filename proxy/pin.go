@@ -96,7 +96,7 @@ func (r *pipe) sift(b []byte) (pass []byte) {
 			r.reset = r.scan.Size() == int64(len(resetReply)) && string(r.line) == resetReply
 			pass = append(pass, r.hold...)
 			r.hold = r.hold[:0]
-		case r.skip == 0 && !(r.s.resetting && strings.HasPrefix(quitReply, string(r.line))):
+		case r.skip == 0 && (!r.s.resetting || !strings.HasPrefix(quitReply, string(r.line))):
 			pass = append(pass, r.hold...)
 			r.hold = r.hold[:0]
 		}

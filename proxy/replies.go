@@ -224,6 +224,13 @@ func (s *session) cutOpen(g *segment) bool {
 // Flush implements batcher.Sink.
 func (g *segment) Flush() { g.s.flush() }
 
+// Trip implements batcher.Timed.
+func (g *segment) Trip(d time.Duration) {
+	g.s.mu.Lock()
+	g.s.trip = d
+	g.s.mu.Unlock()
+}
+
 // Pace implements batcher.Sink.
 func (g *segment) Pace(limit int64, stall time.Duration) bool {
 	return g.s.pace(limit, stall)

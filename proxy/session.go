@@ -91,6 +91,8 @@ type session struct {
 	resetting   bool          // a pinned session has sent RESET
 	wasReset    bool          // and it has been answered
 	appended    uint64        // bytes of output so far
+	began       time.Time     // when the first of the outstanding commands was submitted
+	trip        time.Duration // what upstream took of it, if that was measured
 	taken       uint64        // of them, those the client's socket took
 	handouts    []handout     // not yet on their way
 	gone        bool          // the pinned connection has ended

@@ -155,9 +155,10 @@ func TestShutdownOfAHungUpstream(t *testing.T) {
 			f.setMute(true)
 			begin(p, f)
 			_, took := p.shut(t.Context())
-			// The drain's time, a second for who is dismissed, and one for the control plane's
-			// library to give up.
-			if limit := 300*time.Millisecond + leastDismissTime + 2*time.Second; took > limit {
+			// The drain's time, a second for who is dismissed, one for the control plane's
+			// library to give up, and as much again for a busy machine. Without care it would
+			// be the dial's five seconds on top.
+			if limit := 300*time.Millisecond + leastDismissTime + 4*time.Second; took > limit {
 				t.Errorf("it took %v", took)
 			}
 		})

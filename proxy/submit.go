@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"time"
+
 	"streamproxy/batcher"
 )
 
@@ -89,6 +91,9 @@ func (s *session) expect(special *segment, n int) *segment {
 	default: // something else was answered in between
 		g = &segment{s: s, lane: true}
 		s.list(g)
+	}
+	if s.outstanding == 0 && s.p.cfg.Events.Served != nil {
+		s.began = time.Now()
 	}
 	g.left += n
 	s.outstanding += n
