@@ -56,7 +56,13 @@ func (l *Lab) fleet(ctx context.Context, pair string, size int, span time.Durati
 		return f, err
 	}
 	defer p.close()
+	ctx, cancel := context.WithTimeout(ctx, 2*startLimit+span)
+	defer cancel()
 	if err := s.busy(ctx, p, 100*time.Millisecond, func() bool { return s.everybodyPassed() }); err != nil {
+		return f, err
+	}
+	// What is asked once in a proxy's life, or in many rounds, is no part of the rate.
+	if err := s.busy(ctx, p, time.Second, func() bool { return s.scanned(Sides[2].scan, fleetStreams) }); err != nil {
 		return f, err
 	}
 	before, err := readCalls(s.direct)
@@ -72,6 +78,13 @@ func (l *Lab) fleet(ctx context.Context, pair string, size int, span time.Durati
 	f.Reclaim = f.Commands.Total(traffic...)
 	f.PerInterval = float64(f.Reclaim) / span.Seconds() * Interval.Seconds()
 	return f, err
+}
+
+// scanned reports whether a first scan is over, by its command. A server that does not answer shows
+// in the reading that follows.
+func (s *stand) scanned(command string, streams int) bool {
+	calls, err := readCalls(s.direct)
+	return err != nil || calls[command] >= int64(streams)
 }
 
 // everybodyPassed reports whether each worker has got a message and has read again after it, in
