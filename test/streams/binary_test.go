@@ -41,7 +41,7 @@ func startProcess(t testing.TB, upstream string) *process {
 	}
 	p := &process{t: t, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(redistest.FreePort(t)))}
 	p.cmd = exec.Command(path, "--listen", p.addr, "--upstream", "redis://"+upstream, "--telemetry-listen", "off",
-		"--admin-listen", "off", "--reclaim-interval", interval.String())
+		"--reclaim-interval", interval.String())
 	var log bytes.Buffer
 	p.cmd.Stderr = &log
 	if err := p.cmd.Start(); err != nil {
