@@ -14,6 +14,7 @@ const spareIdle = 2 * time.Second
 type spares struct {
 	mu      sync.Mutex
 	idle    []spare
+	low     int // the fewest there were since idleSince
 	dialing int
 }
 
@@ -32,6 +33,7 @@ func (s *spares) pop() *batcher.Conn {
 	}
 	c := s.idle[n-1].conn
 	s.idle = s.idle[:n-1]
+	s.low = min(s.low, n-1)
 	return c
 }
 
@@ -48,6 +50,7 @@ func (s *spares) take(c *batcher.Conn) bool {
 	for i := range s.idle {
 		if s.idle[i].conn == c {
 			s.idle = append(s.idle[:i], s.idle[i+1:]...)
+			s.low = min(s.low, len(s.idle))
 			return true
 		}
 	}
@@ -74,16 +77,19 @@ func (s *spares) dialed() {
 }
 
 // idleSince takes out the spares unused since at, the oldest first, but leaves keep
-// of all.
+// of all, and as many more as were in use at some time since the last call: a worker's
+// read gives its connection back for the moment until its next read, in which there is
+// one too many only by chance.
 func (s *spares) idleSince(at time.Time, keep int) (old []*batcher.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for n < len(s.idle)-keep && s.idle[n].since.Before(at) {
+	for n < min(s.low, len(s.idle))-keep && s.idle[n].since.Before(at) {
 		old = append(old, s.idle[n].conn)
 		n++
 	}
 	s.idle = append(s.idle[:0], s.idle[n:]...)
+	s.low = len(s.idle)
 	return old
 }
 

@@ -33,6 +33,26 @@ func TestSpares(t *testing.T) {
 	}
 }
 
+// A connection that is back only between two reads is no surplus, for which another
+// would be closed and dialled anew.
+func TestSparesInUseAreNoSurplus(t *testing.T) {
+	var s spares
+	for range 3 {
+		s.push(new(batcher.Conn))
+	}
+	soon := time.Now().Add(time.Hour)
+	s.idleSince(soon, 2)
+	for range 5 {
+		s.push(s.pop())
+		if old := s.idleSince(soon, 2); len(old) != 0 {
+			t.Fatalf("%d trimmed though one of three was in use", len(old))
+		}
+	}
+	if old := s.idleSince(soon, 2); len(old) != 1 {
+		t.Errorf("%d trimmed after a while without use, want 1", len(old))
+	}
+}
+
 // Dials under way count as spares, so that no more are begun than are wanted.
 func TestWantMore(t *testing.T) {
 	var s spares
