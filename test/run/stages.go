@@ -27,7 +27,7 @@ var stages = []stage{
 	{"fuzz", "each fuzz target for a short time", false, fuzz},
 	{"integration", "the proxy against real servers", false, tagged("integration")},
 	{"cases", "what has failed in the field, with the race detector", false, tagged("cases", "-race")},
-	{"streams", "abandoned stream entries reach the living, with the race detector", false, tagged("streams", "-race")},
+	{"streams", "abandoned stream entries reach the living, with the race detector", false, tagged("streams", "-race", "-parallel", "8")},
 	{"clients", "real client libraries through the proxy", false, tagged("clients")},
 	{"docs", "generated pages are up to date", false, docs},
 }
