@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"streamproxy/bench/internal/lab"
 	"streamproxy/bench/internal/result"
 	"streamproxy/bench/internal/streamlab"
@@ -117,7 +119,7 @@ func streams(ctx context.Context, args []string, out io.Writer) error {
 		if err := o.measure(ctx, l, report, part); err != nil {
 			return err
 		}
-		report.Measured[part] = streamlab.Measured{Started: began, Setup: streamSetup(ctx, &o)}
+		report.Measured[part] = streamlab.Measured{Started: began, Setup: streamSetup(ctx, &o), RealTime: realTime()}
 		if _, err := report.Save(o.folder); err != nil { // what is done is not lost with a later part
 			return err
 		}
@@ -173,4 +175,10 @@ func streamSetup(ctx context.Context, o *streamOptions) result.Setup {
 		Revision: revision(), Go: runtime.Version(), System: system(), CPU: cpuModel(),
 		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), Flags: o.args, Rounds: o.rounds, Redis: redis,
 	}
+}
+
+// realTime reports whether this process, and so all that it starts, is scheduled in real time.
+func realTime() bool {
+	policy, err := unix.SchedGetAttr(0, 0)
+	return err == nil && (policy.Policy == unix.SCHED_RR || policy.Policy == unix.SCHED_FIFO)
 }

@@ -37,9 +37,13 @@ func (r *Report) how(out io.Writer, title string, parts ...string) {
 	fmt.Fprintf(out, "\n### %s\n\n", title)
 	for _, part := range parts {
 		if m, ok := r.Measured[part]; ok {
-			fmt.Fprintf(out, "- %s: measured %s at revision %s; %s, %s, %d cores; %s; `go run ./bench streams %s`\n", part,
+			prefix := ""
+			if m.RealTime {
+				prefix = "chrt --rr 1 "
+			}
+			fmt.Fprintf(out, "- %s: measured %s at revision %s; %s, %s, %d cores; %s; `%sgo run ./bench streams %s`\n", part,
 				m.Started.UTC().Format("2006-01-02 15:04 UTC"), m.Setup.Revision, m.Setup.System, m.Setup.CPU, m.Setup.Cores,
-				m.Setup.Redis, m.Setup.Flags)
+				m.Setup.Redis, prefix, m.Setup.Flags)
 		}
 	}
 	fmt.Fprintln(out)

@@ -30,6 +30,9 @@ type Report struct {
 type Measured struct {
 	Started time.Time    `json:"started"`
 	Setup   result.Setup `json:"setup"`
+	// RealTime: everything ran with real-time scheduling (chrt --rr 1), so that other work on the
+	// machine, of which there was some, did not come first.
+	RealTime bool `json:"real_time,omitempty"`
 }
 
 // Row is one worker over a number of streams.
