@@ -34,7 +34,7 @@ var recoveries = []struct {
 }
 
 // A worker dies with 500 entries over 161 streams. Each of them arrives at a live one, once, within
-// the bound, as its second delivery; so does, as its first, whatever else is going on.
+// the bound, as its second delivery; so does, once, whatever else is published meanwhile.
 func TestRecovery(t *testing.T) {
 	for _, tt := range recoveries {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRecovery(t *testing.T) {
 			l.exact(t, dead, 2)
 			fresh = append(fresh, stop()...)
 			eventually(t, "the new ones have been acked", func() bool { return l.settled(fresh) == len(fresh) })
-			l.exact(t, fresh, 1)
+			l.exact(t, fresh, 0) // the dying one may have been quicker to read
 			nothingLeft(c, "g", list)
 			path(t, f, tt.form, tt.block)
 		})

@@ -189,17 +189,33 @@ func (w *worker) locked(stream, lock, token string) (string, error) {
 		if got == "+OK\r\n" {
 			break
 		}
+		if got[0] == '-' {
+			return "", fmt.Errorf("SET: %q", got)
+		}
 		<-time.After(100 * time.Millisecond) // as the library does
 	}
 	raw, err := w.plain(stream, "", "")
 	if err != nil {
 		return "", err
 	}
+	return raw, w.unlock(lock, token)
+}
+
+// unlock releases a lock; if the server does not know the script any more, it is told again.
+func (w *worker) unlock(lock, token string) error {
 	released, err := w.c.Do("EVALSHA", w.release, "1", lock, token)
-	if err == nil && released != ":1\r\n" {
-		err = fmt.Errorf("%w: %q", errLock, released)
+	if strings.HasPrefix(released, "-NOSCRIPT") {
+		released, err = w.c.Do("EVAL", releaseScript, "1", lock, token)
 	}
-	return raw, err
+	switch {
+	case err != nil:
+		return err
+	case released == ":0\r\n":
+		return errLock
+	case released != ":1\r\n":
+		return fmt.Errorf("release: %q", released)
+	}
+	return nil
 }
 
 // whole is answered by EXEC with the lock, the claim and the release.
