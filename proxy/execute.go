@@ -155,7 +155,7 @@ func beforeAuth(v Verb) bool {
 
 // special runs a command that is not class shared.
 func (s *session) special(cmd resp.Command, route Route) {
-	if !s.room() || s.refuse() { // answers from here fill its buffers too
+	if !s.room() || route.Verb != VerbQuit && s.refuse() { // answers from here fill its buffers too
 		return
 	}
 	if s.own != nil {

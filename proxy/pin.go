@@ -10,32 +10,31 @@ import (
 )
 
 // A pinned session owns a private connection until it leaves: bytes pass in both
-// directions untouched. That is right for any command whatsoever. Both directions
-// are framed on the side, for one purpose: RESET ends the state for which the
+// directions untouched. That is right for any command whatsoever. What the client
+// sends is framed on the side, for one purpose: RESET ends the state for which the
 // session was pinned, so the session returns to the lane behind it.
 
 // pipe passes the bytes of a session's own connection to its session, and tells it
 // of the connection's end.
 type pipe struct {
 	s    *session
+	skip int // replies to what the proxy itself has sent first
 	scan resp.ReplyScanner
-	lost bool   // what comes is not framed replies (PSYNC); it is only passed
-	line []byte // the beginning of the frame under way
-	skip int    // replies to what the proxy itself has sent first
-	// Between RESET and the end that follows it: what is held back, whether that is a
-	// whole +OK, and whether the frame before it was RESET's reply.
-	hold        []byte
-	okay, reset bool
+	// hold is what may be the beginning of resetEnd, between RESET and the end that
+	// follows it.
+	hold []byte
 }
 
 var _ batcher.Sink = (*pipe)(nil)
 
 // The end of a pinned connection that is reset: QUIT is sent behind RESET, and the
-// server closes behind its reply. So the two replies are known by their place. A
-// script can forge the one of RESET, but not the end.
+// server closes behind its reply. So the two replies are known by their place, which
+// is the end of everything. A script can forge the words, but not the place; and the
+// replies before need not be counted, which is not possible where SUBSCRIBE within a
+// transaction puts any number of pushes in the place of one reply.
 const (
 	resetReply = "+RESET\r\n"
-	quitReply  = "+OK\r\n"
+	resetEnd   = resetReply + "+OK\r\n"
 )
 
 // Reply implements batcher.Sink.
@@ -43,64 +42,41 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pass := b
-	if r.skip > 0 || s.resetting {
-		pass = r.sift(b)
-	} else {
-		r.frames(b, nil)
+	b = r.behindOurs(b)
+	if s.resetting {
+		b = r.holdEnd(b)
 	}
 	if !s.closed {
-		s.append(pass)
+		s.append(b)
 	}
 }
 
-// frames keeps count of frames over b. each, if not nil, gets every part.
-func (r *pipe) frames(b []byte, each func(part []byte, done bool)) {
-	for len(b) > 0 && !r.lost {
+// behindOurs cuts off the replies that are not the client's.
+func (r *pipe) behindOurs(b []byte) []byte {
+	for r.skip > 0 && len(b) > 0 {
 		n, done, err := r.scan.Scan(b)
 		if err != nil {
-			r.lost = true
-			break
-		}
-		if len(r.line) < len(resetReply) {
-			r.line = append(r.line, b[:min(n, len(resetReply)-len(r.line))]...)
-		}
-		if each != nil {
-			each(b[:n], done)
+			r.skip = 0
+			return b
 		}
 		b = b[n:]
 		if done {
-			r.line = r.line[:0]
+			r.skip--
 		}
 	}
-	if each != nil && len(b) > 0 {
-		each(b, false)
-	}
+	return b
 }
 
-// sift returns what of b the client gets, now that something of it may be ours.
-func (r *pipe) sift(b []byte) (pass []byte) {
-	r.frames(b, func(part []byte, done bool) {
-		if r.okay { // another frame follows: it was not the end
-			pass = append(pass, r.hold...)
-			r.hold, r.okay, r.reset = r.hold[:0], false, false
-		}
-		r.hold = append(r.hold, part...)
-		switch {
-		case done && r.skip > 0:
-			r.skip--
-			r.hold = r.hold[:0]
-		case done && r.s.resetting && r.scan.Size() == int64(len(quitReply)) && string(r.line) == quitReply:
-			r.okay = true
-		case done:
-			r.reset = r.scan.Size() == int64(len(resetReply)) && string(r.line) == resetReply
-			pass = append(pass, r.hold...)
-			r.hold = r.hold[:0]
-		case r.skip == 0 && (!r.s.resetting || !strings.HasPrefix(quitReply, string(r.line))):
-			pass = append(pass, r.hold...)
-			r.hold = r.hold[:0]
-		}
-	})
+// holdEnd returns what can be passed on, and holds the longest end that resetEnd may
+// begin with.
+func (r *pipe) holdEnd(b []byte) []byte {
+	all := append(r.hold, b...)
+	n := min(len(all), len(resetEnd))
+	for !strings.HasPrefix(resetEnd, string(all[len(all)-n:])) {
+		n--
+	}
+	pass := append([]byte(nil), all[:len(all)-n]...)
+	r.hold = append(all[:0], all[len(all)-n:]...)
 	return pass
 }
 
@@ -108,20 +84,26 @@ func (r *pipe) sift(b []byte) (pass []byte) {
 func (r *pipe) Fail(int, error) {
 	s := r.s
 	s.mu.Lock()
-	done := s.resetting && r.okay && r.reset
+	done := s.resetting && string(r.hold) == resetEnd
+	if done {
+		r.hold = r.hold[:len(resetReply)]
+	}
+	if !s.closed {
+		s.append(r.hold)
+	}
 	wake := false
 	if done {
 		s.busy, s.wasReset = false, true
 		wake, s.suspended = s.suspended, false
 		s.cond.Broadcast()
-	} else if !s.closed {
-		s.append(r.hold)
 	}
 	s.mu.Unlock()
-	switch {
-	case !done:
+	if !done {
 		s.upstreamGone()
-	case wake:
+		return
+	}
+	s.flush()
+	if wake {
 		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
 	}
 }
@@ -206,11 +188,12 @@ func (s *session) untilReset(b []byte) (n int, reset bool) {
 	return len(b), false
 }
 
-// expectReset holds further commands until RESET has been answered.
+// expectReset holds further commands until RESET has been answered, which it never is
+// if the connection has ended meanwhile.
 func (s *session) expectReset() {
 	s.wasBusy = true
 	s.mu.Lock()
-	s.resetting, s.busy = true, true
+	s.resetting, s.busy = true, !s.gone
 	s.mu.Unlock()
 }
 
