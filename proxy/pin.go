@@ -17,9 +17,7 @@ import (
 // pipe passes the bytes of a session's own connection to its session, and tells it
 // of the connection's end.
 type pipe struct {
-	s    *session
-	skip int // replies to what the proxy itself has sent first
-	scan resp.ReplyScanner
+	s *session
 	// hold is what may be the beginning of resetEnd, between RESET and the end that
 	// follows it.
 	hold []byte
@@ -42,29 +40,12 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b = r.behindOurs(b)
 	if s.resetting {
 		b = r.holdEnd(b)
 	}
 	if !s.closed {
 		s.append(b)
 	}
-}
-
-// behindOurs cuts off the replies that are not the client's.
-func (r *pipe) behindOurs(b []byte) []byte {
-	for r.skip > 0 && len(b) > 0 {
-		n, done, err := r.scan.Scan(b)
-		if err != nil {
-			r.skip = 0
-			return b
-		}
-		b = b[n:]
-		if done {
-			r.skip--
-		}
-	}
-	return b
 }
 
 // holdEnd returns what can be passed on, and holds the longest end that resetEnd may
@@ -120,22 +101,33 @@ func (s *session) pin(cmd []byte) {
 	if c == nil {
 		return
 	}
-	if c.SetRaw(&pipe{s: s, skip: 1}) != nil {
+	if !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
 		s.failHere(1)
 		return
 	}
 	s.dropLane()
-	s.pinTo(c, append(s.nameRequest(), cmd...))
+	s.pinTo(c, cmd)
 }
 
-// nameRequest gives a connection the client's name instead of ours, so that the
-// server says what the client expects. Its reply is not the client's.
-func (s *session) nameRequest() []byte {
+// lendName gives a connection the client's name instead of ours, so that the server
+// says what the client expects. It is not sent in one piece with the client's own
+// command: SCRIPT DEBUG refuses to be part of a pipeline. Whether the server agrees
+// does not matter; false is a connection that is lost.
+func (s *session) lendName(c *batcher.Conn) bool {
 	name := ""
 	if n := s.name.Load(); n != nil {
 		name = *n
 	}
-	return resp.AppendCommand(nil, "CLIENT", "SETNAME", name)
+	w := &waitSink{left: 1, done: make(chan struct{})}
+	if c.Submit(w, nil, resp.AppendCommand(nil, "CLIENT", "SETNAME", name), 1) != nil {
+		return false
+	}
+	select {
+	case <-w.done:
+		return !c.Dead()
+	case <-s.p.closing:
+		return false
+	}
 }
 
 // pinTo makes c, on which bytes pass already, the session's connection.
