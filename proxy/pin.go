@@ -51,13 +51,13 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 // holdEnd returns what can be passed on, and holds the longest end that resetEnd may
 // begin with.
 func (r *pipe) holdEnd(b []byte) []byte {
-	all := append(r.hold, b...)
-	n := min(len(all), len(resetEnd))
-	for !strings.HasPrefix(resetEnd, string(all[len(all)-n:])) {
+	r.hold = append(r.hold, b...)
+	n := min(len(r.hold), len(resetEnd))
+	for !strings.HasPrefix(resetEnd, string(r.hold[len(r.hold)-n:])) {
 		n--
 	}
-	pass := append([]byte(nil), all[:len(all)-n]...)
-	r.hold = append(all[:0], all[len(all)-n:]...)
+	pass, hold := r.hold[:len(r.hold)-n], r.hold[len(r.hold)-n:]
+	r.hold = append([]byte(nil), hold...)
 	return pass
 }
 
