@@ -59,14 +59,16 @@ func TestLibraries(t *testing.T) {
 			}
 			redis := redistest.Start(t)
 			addr := startProxy(t, binary, redis.Addr())
+			began(server.name, redis)
 			for _, l := range libraries {
-				t.Run(l.name, func(t *testing.T) { runChecks(t, commands[l.name], addr, redis) })
+				t.Run(l.name, func(t *testing.T) { runChecks(t, l.name, commands[l.name], addr, redis) })
 			}
 			t.Run("go-redis", func(t *testing.T) { checkGoRedis(t, addr, redis) })
 			t.Run("redis-cli", func(t *testing.T) { checkCLI(t, addr) })
 			t.Run("redis-benchmark", func(t *testing.T) { checkBenchmark(t, addr) })
 		})
 	}
+	finish(t)
 }
 
 func serverPath(t *testing.T, variable string) string {
@@ -129,7 +131,7 @@ func startProxy(t *testing.T, binary, upstream string) (addr string) {
 
 // runChecks runs a client program and turns its lines into subtests. When the program says
 // "restart" and waits, Redis is restarted behind the proxy.
-func runChecks(t *testing.T, command []string, addr string, redis *redistest.Server) {
+func runChecks(t *testing.T, client string, command []string, addr string, redis *redistest.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), programLimit)
 	defer cancel()
 	host, port, _ := net.SplitHostPort(addr)
@@ -157,7 +159,7 @@ func runChecks(t *testing.T, command []string, addr string, redis *redistest.Ser
 		}
 		checks++
 		name, why, _ := strings.Cut(name, " # ")
-		t.Run(name, func(t *testing.T) {
+		check(t, client, name, func(t *testing.T) {
 			if failed {
 				t.Error(why)
 			}

@@ -41,11 +41,11 @@ func checkGoRedis(t *testing.T, addr string, server *redistest.Server) {
 			c := redis.NewClient(&redis.Options{Addr: addr, Protocol: protocol})
 			defer c.Close()
 			for _, tt := range goChecks {
-				t.Run(tt.name, func(t *testing.T) {
+				check(t, "go-redis", tt.name, func(t *testing.T) {
 					tt.check(t, c, fmt.Sprintf("go:%s:%s:%d:", name, tt.name, time.Now().UnixNano()))
 				})
 			}
-			t.Run("restart", func(t *testing.T) { goRestart(t, c, server) })
+			check(t, "go-redis", "restart", func(t *testing.T) { goRestart(t, c, server) })
 		})
 	}
 }

@@ -50,9 +50,10 @@ func java(class string) func(*testing.T) []string {
 		t.Helper()
 		folder := absolute(t, filepath.Join(cache, "java"))
 		paths := filepath.Join(folder, "classpath")
-		once(t, folder, read(t, "java/pom.xml"), func() {
+		repository := absolute(t, cache+"/../m2") // which the class path names: it is right for this place only
+		once(t, folder, append(read(t, "java/pom.xml"), repository...), func() {
 			must(t, "mvn", "--quiet", "--batch-mode", "--file", "java/pom.xml",
-				"-Dmaven.repo.local="+absolute(t, cache+"/../m2"), "-Dmdep.outputFile="+paths, "dependency:build-classpath")
+				"-Dmaven.repo.local="+repository, "-Dmdep.outputFile="+paths, "dependency:build-classpath")
 		})
 		sources, err := filepath.Glob("java/*.java")
 		if err != nil || len(sources) == 0 {

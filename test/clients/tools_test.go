@@ -65,15 +65,15 @@ func checkCLI(t *testing.T, addr string) {
 		{"info", "", []string{"INFO", "server"}, `redis_version:`},
 		{"clients", "", []string{"CLIENT", "LIST"}, `name=streamproxy:`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		check(t, "redis-cli", tt.name, func(t *testing.T) {
 			got := tool(t, "redis-cli", addr, tt.input, tt.args...)
 			if !regexp.MustCompile(tt.want).MatchString(got) {
 				t.Errorf("no %q in\n%.2000s", tt.want, got)
 			}
 		})
 	}
-	t.Run("stat", func(t *testing.T) { checkStat(t, addr) })
-	t.Run("monitor", func(t *testing.T) { checkMonitor(t, addr) })
+	check(t, "redis-cli", "stat", func(t *testing.T) { checkStat(t, addr) })
+	check(t, "redis-cli", "monitor", func(t *testing.T) { checkMonitor(t, addr) })
 }
 
 // file makes a file of its own.
@@ -161,7 +161,7 @@ func checkMonitor(t *testing.T, addr string) {
 // checkBenchmark runs the default tests of the benchmark that people reach for first.
 func checkBenchmark(t *testing.T, addr string) {
 	for _, pipeline := range []string{"1", "16"} {
-		t.Run("pipeline of "+pipeline, func(t *testing.T) {
+		check(t, "redis-benchmark", "pipeline of "+pipeline, func(t *testing.T) {
 			got := tool(t, "redis-benchmark", addr, "", "-q", "-n", "2000", "-c", "20", "-P", pipeline)
 			figures := regexp.MustCompile(`(?m)^\r?.*requests per second`).FindAllString(strings.ReplaceAll(got, "\r", "\n"), -1)
 			// PING twice, then SET, GET, INCR, six of lists and sets, the hash, the sorted set's
