@@ -37,6 +37,9 @@ const (
 	giantBuffered = 32 << 20
 	// giantStall is how long such a client may take nothing.
 	giantStall = time.Second
+	// giantLeastStall is what is left of that for the later ones, when clients before
+	// have used it up.
+	giantLeastStall = 20 * time.Millisecond
 	// maxQueued is how many bytes may wait for a socket that does not take them
 	// before their owners have to wait.
 	maxQueued = 1 << 20
@@ -144,6 +147,7 @@ type Conn struct {
 	within  bool // the last byte that came was not the last of a frame
 	owing   bool // something was unanswered at the end of the last chunk
 	touched []Sink
+	stalled time.Duration // spent waiting for clients that took nothing
 	trip    time.Duration // of the round trip that ended with this chunk; 0: none did
 	readErr error
 	inPush  bool

@@ -261,15 +261,20 @@ func (c *Conn) paceGiant() error {
 	if c.shared.Load() {
 		c.Retire()
 		c.mu.Lock()
-		others = c.fifo.num > 0
+		others = c.fifo.others(c.cur.sink)
 		c.mu.Unlock()
 	}
 	limit, stall := int64(giantReply), time.Duration(0)
 	if others {
-		limit, stall = giantBuffered, giantStall
+		// The patience is the connection's: who waits behind five such clients does not
+		// wait five times as long.
+		limit, stall = giantBuffered, max(giantStall-c.stalled, giantLeastStall)
 	}
 	c.pacing.Store(true)
-	c.cur.sink.Pace(limit, stall) // false: its client is gone, the rest is dropped there
+	began := nanotime()
+	if !c.cur.sink.Pace(limit, stall) { // its client is gone, the rest is dropped there
+		c.stalled += time.Duration(nanotime() - began)
+	}
 	c.resumed()
 	return nil
 }

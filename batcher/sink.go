@@ -70,6 +70,16 @@ func (q *runs) push(sink Sink, m *Member, n int) {
 	q.num++
 }
 
+// others reports whether anybody but this owner has a run.
+func (q *runs) others(than Sink) bool {
+	for i := range q.num {
+		if q.ring[(q.head+i)&(len(q.ring)-1)].sink != than {
+			return true
+		}
+	}
+	return false
+}
+
 func (q *runs) grow() {
 	ring := make([]run, max(16, 2*len(q.ring)))
 	for i := range q.num {

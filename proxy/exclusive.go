@@ -42,8 +42,9 @@ type exclusive struct {
 	parked *reclaim.Parked
 	watch  *reclaim.Watch
 
-	calling *calling // of a parked one
-	rearm   *rearm   // of a read that survives its connection
+	recalled *atomic.Bool // called back with care, see recall.go
+	calling  *calling     // of a parked one
+	rearm    *rearm       // of a read that survives its connection
 
 	seg *segment
 	// Under the session's mu.
@@ -86,12 +87,18 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 		x.cmd = own(x.cmd)
 		x.conn.SetPatient(true)
 	}
+	if x.patient {
+		x.recalled = new(atomic.Bool)
+	}
 	e := s.begin(&x)
 	var sink batcher.Sink = e.seg
 	if e.parked != nil {
 		e.calling = new(calling)
 		sink = &parkedRead{s: s, e: e}
 		s.p.wg.Go(func() { s.watchParked(e) })
+	}
+	if e.patient && !e.control {
+		sink = &recallSink{Sink: sink, e: e, proto: s.key.Proto}
 	}
 	if borrowed && (e.verb == VerbXRead || e.verb == VerbXReadGroup) {
 		sink, raw = s.keepAlive(e, sink)
@@ -170,7 +177,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	}
 	switch {
 	case e.control, e.kept, left, adopted:
-	case broken, e.calling != nil && e.calling.unsure.Load(), e.dirty != nil && e.dirty(prefix):
+	case broken, e.recalled != nil && e.recalled.Load(), e.calling != nil && e.calling.unsure.Load(), e.dirty != nil && e.dirty(prefix):
 		e.conn.Close()
 	default:
 		s.giveBack(e)

@@ -176,6 +176,10 @@ func (s *session) special(cmd resp.Command, route Route) {
 	case ClassLocal:
 		s.localCommand(cmd, route)
 	case ClassUnknown:
+		if webRequest(cmd) {
+			s.ending = true // as Redis does, without a word
+			return
+		}
 		s.runUnknown(cmd)
 	case ClassForGood:
 		if route.Verb == VerbClientTracking {
@@ -186,6 +190,13 @@ func (s *session) special(cmd resp.Command, route Route) {
 	default:
 		s.pin(cmd.Raw)
 	}
+}
+
+// webRequest recognises what a browser sends to a port that it should not speak to.
+// The server hangs up on it, so that what a page makes the browser send next is never
+// executed; so must the proxy.
+func webRequest(cmd resp.Command) bool {
+	return fold(cmd.Arg(0), "post") || fold(cmd.Arg(0), "host:")
 }
 
 // refuse answers a command as not sent if an earlier one of its pipeline failed.

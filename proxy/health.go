@@ -126,6 +126,7 @@ func (p *Proxy) learn(ctx context.Context) error {
 	}
 	p.health.runID = facts.RunID
 	p.maxBulk.Store(facts.MaxBulk)
+	p.fragile.Store(fragile(facts.Server, facts.Version))
 	table, err := DefaultTable().WithServer(facts.Commands).WithShared(p.cfg.SharedCommands)
 	if err != nil {
 		return err

@@ -25,7 +25,9 @@ import (
 
 const (
 	// provenFor is how long a proof spares the prover the same question.
-	provenFor = 60 * time.Second
+	// It is short: a password that was changed is good for so long with a new client,
+	// if an old one still has a connection.
+	provenFor = 3 * time.Second
 	// provesPerSecond and proveBurst bound how fast passwords can be tried.
 	provesPerSecond = 200
 	proveBurst      = 1000

@@ -48,7 +48,7 @@ func (s *session) callBack(e *exclusive) {
 		return
 	}
 	s.returnEntries(e)
-	if !sure || e.kept || e.conn.Retired() {
+	if !sure || e.kept || e.recalled != nil && e.recalled.Load() || e.conn.Retired() {
 		e.conn.Close() // a late UNBLOCK must not hit whoever would use it next
 		return
 	}
@@ -69,7 +69,7 @@ func (s *session) unblock(e *exclusive) (sure bool) {
 		err := error(nil)
 		if !conn.Dead() { // its id may be another's at the next run of the server
 			ctx, cancel := s.p.within(unblockPatience)
-			_, err = s.p.control.Unblock(ctx, conn.ID())
+			err = e.recall(ctx, s.p, conn.ID())
 			cancel()
 		}
 		switch {

@@ -13,6 +13,8 @@ import (
 func TestCallBackIsRepeated(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, nil)
+	until(t, "the server to be known", func() bool { return p.Stats().UpstreamUp })
+	p.fragile.Store(false) // one that may be unblocked without more ado
 	tries := 0
 	f.script(func(_ *fakeConn, args []string) (string, bool) {
 		if args[0] != "CLIENT" || args[1] != "UNBLOCK" {

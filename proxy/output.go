@@ -19,6 +19,9 @@ func (s *session) flush() {
 	var left []handout
 	var total, trip time.Duration
 	s.mu.Lock()
+	if s.writing { // its writer is behind: what has come meanwhile counts
+		s.charge()
+	}
 	for !s.writing && !s.closed {
 		out := s.takeOutput()
 		if out == nil {

@@ -103,7 +103,7 @@ func (s *session) watchParked(e *exclusive) {
 		s.mu.Unlock()
 		if !over {
 			ctx, cancel := s.p.within(unblockPatience)
-			if _, err := s.p.control.Unblock(ctx, s.connOf(e).ID()); err != nil {
+			if err := e.recall(ctx, s.p, s.connOf(e).ID()); err != nil {
 				e.calling.unsure.Store(true) // it may still come: the connection is not used again
 			}
 			cancel()

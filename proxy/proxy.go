@@ -37,6 +37,7 @@ type Proxy struct {
 
 	maxBulk      atomic.Int64
 	knowsSetInfo atomic.Bool
+	fragile      atomic.Bool  // see recall.go
 	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
 	buffered     atomic.Int64 // bytes that slow clients have not taken
 	commands     atomic.Int64
@@ -93,6 +94,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p.table.Store(table)
 	p.maxBulk.Store(resp.DefaultLimits().MaxBulk)
+	p.fragile.Store(true)
 	p.health.check = make(chan struct{}, 1)
 	p.warm.Store(p.hubOf(p.defaultKey()))
 	if cfg.Reclaim.Mode != reclaim.Off {

@@ -54,7 +54,7 @@ func inWorld(t *testing.T, engines int, change func(*Config), test func(*world))
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, srv: newFakeServer()}
-		w.srv.latency = 5 * time.Millisecond
+		w.srv.latency.Store(int64(5 * time.Millisecond))
 		for i := range engines {
 			w.start(fmt.Sprintf("proxy%d", i), change)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"streamproxy/internal/resp"
@@ -18,7 +19,7 @@ import (
 // the bubble's time. It implements Upstream. What it answers is held to the real
 // server by TestFakeServerIsLikeTheRealOne.
 type fakeServer struct {
-	latency time.Duration
+	latency atomic.Int64 // nanoseconds
 	// fault, if set, decides the fate of one Do or Control.
 	fault func(control bool, first string) fate
 
@@ -116,7 +117,7 @@ func (f *fakeServer) serve(ctx context.Context, control bool, commands []byte, n
 	if fate == unsent {
 		return nil, fmt.Errorf("down: %w", ErrNotSent)
 	}
-	if !sleep(ctx, f.latency) {
+	if !sleep(ctx, time.Duration(f.latency.Load())) {
 		return nil, fmt.Errorf("%w: %w", ctx.Err(), ErrNotSent)
 	}
 	f.mu.Lock()
@@ -126,7 +127,7 @@ func (f *fakeServer) serve(ctx context.Context, control bool, commands []byte, n
 		replies = append(replies, []byte(f.do(args)))
 	}
 	f.mu.Unlock()
-	if !sleep(ctx, f.latency) {
+	if !sleep(ctx, time.Duration(f.latency.Load())) {
 		return nil, ctx.Err()
 	}
 	if fate == lost {

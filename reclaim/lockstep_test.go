@@ -282,7 +282,7 @@ func TestWaitingForALearningEnds(t *testing.T) {
 		c.do(readArgs("w", []string{"s", "t"})...)
 		time.Sleep(time.Second)
 		w.srv.mu.Lock()
-		w.srv.latency = 3 * time.Second
+		w.srv.latency.Store(int64(3 * time.Second))
 		w.srv.mu.Unlock()
 		c.do(claimArgs("s", "w")...)
 		start := time.Now()

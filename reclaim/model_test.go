@@ -166,7 +166,7 @@ type modelOptions struct {
 func runModel(t *testing.T, o modelOptions) (wrongs []string, seen int) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &modelRun{t: t, srv: newFakeServer(), rng: rand.New(rand.NewPCG(o.seed, 1))}
-		m.srv.latency = 5 * time.Millisecond
+		m.srv.latency.Store(int64(5 * time.Millisecond))
 		m.srv.offset = 90 * time.Minute // clocks differ
 		m.ledger = &ledger{srv: m.srv, strict: !o.faults, born: map[string]string{}, seen: map[string][]delivery{}, leaks: map[string]int{}}
 		for i := range modelStreams {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -29,6 +30,11 @@ func serve(ctx context.Context, args []string, p process) error {
 		log.Warn("questionable configuration", "problem", w)
 	}
 	runtime.GOMAXPROCS(c.Threads.Value)
+	if limit := c.MemoryLimit.Value; limit > 0 {
+		// What is buffered is the better part of the memory, and the collector must not
+		// let garbage double it.
+		debug.SetMemoryLimit(limit + limit/4)
+	}
 	stop := watchSignals(ctx, log)
 	defer stop.end()
 	s, err := start(c, metrics, log)

@@ -104,6 +104,12 @@ func (c *Control) Unblock(ctx context.Context, id int64) (bool, error) {
 	return n == 1, err
 }
 
+// UnblockError is Unblock with an error, "UNBLOCKED …", for the command's reply. It is
+// the form that servers bear which cannot tell a postponed command from a blocked one.
+func (c *Control) UnblockError(ctx context.Context, id int64) error {
+	return c.do(ctx, "CLIENT", "UNBLOCK", strconv.FormatInt(id, 10), "ERROR").Error()
+}
+
 func (c *Control) do(ctx context.Context, args ...string) rueidis.RedisResult {
 	return c.client.Do(ctx, c.client.B().Arbitrary(args...).Build())
 }

@@ -1,0 +1,94 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"streamproxy/batcher"
+)
+
+// Calling a blocked command back is CLIENT UNBLOCK, which makes the server answer as if
+// its timeout had passed. Redis before 7.2 must not be asked so: while writes are paused
+// (CLIENT PAUSE, FAILOVER), a command that would block is postponed and not blocked, and
+// UNBLOCK then runs into a panic that ends the server (seen on 7.0.15, blocked.c). With
+// ERROR it does not. What is unblocked so answers with an error, for which the client
+// gets the null that it would have got; and a postponed command is run all the same
+// later, which is a second reply: such a connection is not used again.
+
+// fragileBefore is the first version of Redis that tells the two apart.
+var fragileBefore = [2]int{7, 2}
+
+// fragile reports whether a server of this name and version must be unblocked with
+// care. What is not known is.
+func fragile(server, version string) bool {
+	if server != "redis" {
+		return server == ""
+	}
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err1 := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	if err1 != nil || err2 != nil {
+		return true
+	}
+	return a < fragileBefore[0] || a == fragileBefore[0] && b < fragileBefore[1]
+}
+
+// recall calls the command back that is blocked on the connection with this id.
+func (e *exclusive) recall(ctx context.Context, p *Proxy, id int64) error {
+	if e.recalled == nil || !p.fragile.Load() {
+		_, err := p.control.Unblock(ctx, id)
+		return err
+	}
+	e.recalled.Store(true)
+	return p.control.UnblockError(ctx, id)
+}
+
+// recallSink puts a null in the place of the error with which a command answers that
+// was called back with care.
+type recallSink struct {
+	batcher.Sink
+	e     *exclusive
+	proto int
+	head  []byte
+	open  bool
+}
+
+// unblockedText begins the reply of a command that was unblocked with an error.
+const unblockedText = "-UNBLOCKED "
+
+// Reply implements batcher.Sink.
+func (r *recallSink) Reply(b []byte, done, open int) {
+	if r.open {
+		r.Sink.Reply(b, done, open)
+		return
+	}
+	r.head = append(r.head, b...)
+	if n := min(len(r.head), len(unblockedText)); done == 0 && string(r.head[:n]) == unblockedText[:n] {
+		return // it may be the error
+	}
+	head := r.head
+	r.head, r.open = nil, done == 0
+	if r.e.recalled.Load() && bytes.HasPrefix(head, []byte(unblockedText)) {
+		head = nullOf(string(r.e.cmd.Arg(0)), r.proto)
+	}
+	r.Sink.Reply(head, done, open)
+}
+
+// Trip implements batcher.Timed.
+func (r *recallSink) Trip(d time.Duration) {
+	if t, ok := r.Sink.(batcher.Timed); ok {
+		t.Trip(d)
+	}
+}
+
+// nullOf is what a blocking command returns when it has found nothing.
+func nullOf(name string, proto int) []byte {
+	if proto == 2 && (strings.EqualFold(name, "blmove") || strings.EqualFold(name, "brpoplpush")) {
+		return []byte("$-1\r\n")
+	}
+	return null(proto)
+}
