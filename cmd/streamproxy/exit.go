@@ -18,6 +18,9 @@ const (
 // errUnanswered is the error of a run whose drain left commands unanswered.
 var errUnanswered = errors.New("stopped before every command was answered")
 
+// errConfig is the error of a configuration that no flag by itself shows to be faulty.
+var errConfig = errors.New("configuration")
+
 // exitCode is the only place where an error becomes a code.
 func exitCode(err error) int {
 	var faults config.Faults
@@ -26,7 +29,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errUnanswered):
 		return exitDrain
-	case errors.As(err, &faults), errors.Is(err, upstream.ErrNotYetSupported):
+	case errors.As(err, &faults), errors.Is(err, errConfig), errors.Is(err, upstream.ErrNotYetSupported):
 		return exitConfig
 	}
 	return exitOther

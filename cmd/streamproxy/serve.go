@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"runtime"
@@ -72,7 +73,8 @@ func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, 
 	px, err := proxy.New(pc)
 	if err != nil {
 		closeAll(append(clients, probes...))
-		return nil, err
+		// What the flags' own checks do not know, such as which commands can be shared.
+		return nil, fmt.Errorf("%w: %w", errConfig, err)
 	}
 	s := &service{log: log, proxy: px, files: files, failed: make(chan error, len(clients))}
 	for _, l := range clients {
