@@ -17,7 +17,9 @@ distance, and the time from publishing a message to listen() yielding it is take
 package as it is; *patched* is our own version of the loop that the issue proposes (reads in one task, a
 scan under a lease every 30 s in another), direct; *streamproxy* is the package as it is, with the proxy
 in its default configuration between worker and link. Every side has a server of its own and all of them
-run at the same time, their messages in turn; *reference* is a direct worker over one stream beside them.
+run at the same time, their messages in turn; *reference* is a direct worker over one stream beside them,
+and latencies are held against it rather than against the row of one stream: with busy neighbours on the
+same two processors everybody, the reference too, is up to a millisecond slower than in that row.
 Commands are counted by INFO commandstats, publisher included, over 2.5 intervals of 30 s that begin
 after the first pass and the first scan, so that two more scans fall into the span on either side.
 
