@@ -43,6 +43,9 @@ func (r request) answer(raw string) error {
 	return err
 }
 
+// fakes are the addresses of scripted upstreams.
+var fakes sync.Map
+
 // startFake listens on a free port until the test ends.
 func startFake(t testing.TB) *fake {
 	t.Helper()
@@ -54,8 +57,10 @@ func startFake(t testing.TB) *fake {
 		t: t, front: front, addr: front.Addr().String(),
 		requests: make(chan request, 64<<10), conns: map[net.Conn]bool{},
 	}
+	fakes.Store(f.addr, true)
 	f.wg.Go(f.accept)
 	t.Cleanup(func() {
+		fakes.Delete(f.addr)
 		f.vanish()
 		f.wg.Wait()
 	})

@@ -15,6 +15,7 @@ import (
 	"streamproxy/internal/redistest"
 	"streamproxy/internal/upstream"
 	"streamproxy/proxy"
+	"streamproxy/reclaim"
 )
 
 // front is a running proxy with a TCP address and a unix socket.
@@ -36,6 +37,9 @@ func startProxy(t testing.TB, addr string, change ...func(*proxy.Config)) *front
 	cfg := proxy.DefaultConfig()
 	cfg.Upstream = target
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	if _, scripted := fakes.Load(addr); scripted {
+		cfg.Reclaim.Mode = reclaim.Off // its own questions are not in the script
+	}
 	for _, f := range change {
 		f(&cfg)
 	}
