@@ -124,8 +124,9 @@ type Conn struct {
 	raw       Sink // not nil: bytes pass untouched
 	owner     Sink // is told of the end
 	kind      string
-	epoch     uint64      // counts changes of role
-	shared    atomic.Bool // coalesce, and let giant replies retire it
+	epoch     uint64       // counts changes of role
+	seats     atomic.Int32 // sessions that may send at any moment, in this role
+	shared    atomic.Bool  // coalesce, and let giant replies retire it
 
 	busySince atomic.Int64 // when the silence began that the watchdog measures; 0: nothing owed
 	lastRead  atomic.Int64 // when the last bytes came
@@ -285,6 +286,7 @@ func (c *Conn) Join(seat *Seat) bool {
 		return false
 	}
 	seat.epoch = c.epoch
+	c.seats.Add(1)
 	return true
 }
 
@@ -292,6 +294,9 @@ func (c *Conn) Join(seat *Seat) bool {
 func (c *Conn) Leave(seat *Seat) {
 	c.mu.Lock()
 	c.activity.Left(&seat.member)
+	if seat.epoch == c.epoch {
+		c.seats.Add(-1)
+	}
 	c.mu.Unlock()
 }
 
@@ -364,6 +369,7 @@ func (c *Conn) recast(kind string, policy *Policy) bool {
 	c.delayed = policy != nil && policy.Delay() > 0
 	c.activity.Reset()
 	c.epoch++
+	c.seats.Store(0)
 	old := c.kind
 	c.kind = kind
 	c.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"streamproxy/internal/rawio"
 )
 
 // readChunk is how much is read at once. Its buffers are held only while there is
@@ -40,7 +42,7 @@ func (c *Conn) readReady(fd uintptr) (done bool) {
 	buf := readBuffers.Get().(*[readChunk]byte)
 	defer readBuffers.Put(buf)
 	for {
-		n, err := syscall.Read(int(fd), buf[:])
+		n, err := rawio.Read(int(fd), buf[:])
 		switch {
 		case err == syscall.EAGAIN:
 			return false

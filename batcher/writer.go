@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"streamproxy/internal/rawio"
 	"streamproxy/internal/resp"
 )
 
@@ -94,9 +95,10 @@ func (c *Conn) timerFired() {
 }
 
 // lead writes the batch that the caller's command opened. It yields once before,
-// so that every client whose command has already been read joins the batch.
+// so that every client whose command has already been read joins the batch; a session
+// that has the connection to itself has nobody to wait for.
 func (c *Conn) lead() {
-	if c.shared.Load() {
+	if c.shared.Load() && c.seats.Load() > 1 {
 		runtime.Gosched()
 	}
 	c.writeOnce()
@@ -248,7 +250,7 @@ func (c *Conn) tryWrite(b []byte) (int, error) {
 // is drain's business.
 func (c *Conn) writeReady(fd uintptr) bool {
 	for {
-		n, err := syscall.Write(int(fd), c.wbuf)
+		n, err := rawio.Write(int(fd), c.wbuf)
 		switch err {
 		case nil:
 			c.wn = n

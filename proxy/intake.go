@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"streamproxy/internal/rawio"
 )
 
 // heldInput is how many bytes of further commands are read ahead while a command
@@ -109,7 +111,7 @@ func (s *session) readReady(fd uintptr) (done bool) {
 			return s.hungUp(int(fd))
 		}
 		chunk := chunks.Get().(*[chunkSize]byte)
-		n, err := syscall.Read(int(fd), chunk[:])
+		n, err := rawio.Read(int(fd), chunk[:])
 		if err == syscall.EINTR {
 			chunks.Put(chunk)
 			continue

@@ -3,6 +3,8 @@ package proxy
 import (
 	"syscall"
 	"time"
+
+	"streamproxy/internal/rawio"
 )
 
 // holdBack is the size up to which an incomplete reply is kept back until it is
@@ -208,7 +210,7 @@ func (s *session) tryWrite(b []byte) (int, error) {
 // writeReady is tryWrite's callback; it never asks to wait.
 func (s *session) writeReady(fd uintptr) bool {
 	for {
-		n, err := syscall.Write(int(fd), s.wbuf)
+		n, err := rawio.Write(int(fd), s.wbuf)
 		switch err {
 		case nil:
 			s.wn = n
