@@ -29,9 +29,6 @@ type exclusive struct {
 	kept bool
 	// tx: the command ends a transaction, whose place in the quota becomes free.
 	tx bool
-	// adopt, if set, looks at the beginning of the reply and decides whether the
-	// connection stays with the session for good.
-	adopt func(prefix []byte) bool
 	// rewrite, if set, turns the reply into the one the client gets.
 	rewrite func(reply []byte) []byte
 	// commands is how many there are, if more than one.
@@ -168,7 +165,6 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	e.settled = true
 	left, broken := e.left, err != nil || e.bodyOpen
 	s.mu.Unlock()
-	adopted := !left && !broken && e.adopt != nil && e.adopt(prefix) && e.conn.SetRaw(&pipe{s: s}) == nil
 	if e.tx {
 		<-s.p.txSlots
 		if !broken {
@@ -176,16 +172,13 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		}
 	}
 	switch {
-	case e.control, e.kept, left, adopted:
+	case e.control, e.kept, left:
 	case broken, e.recalled != nil && e.recalled.Load(), e.calling != nil && e.calling.unsure.Load(), e.dirty != nil && e.dirty(prefix):
 		e.conn.Close()
 	default:
 		s.giveBack(e)
 	}
 	s.mu.Lock()
-	if adopted {
-		s.adopted = e.conn
-	}
 	if !broken && !e.control && mayHaveWritten(prefix) {
 		s.wroteOn = e.conn
 	}

@@ -144,7 +144,7 @@ func (p *Proxy) prove(ctx context.Context, question []byte) (refusal []byte, err
 		}
 		ids.prover = c
 	}
-	w := &captureSink{done: make(chan struct{})}
+	w := &collector{left: 1, done: make(chan struct{})}
 	if err := c.Submit(w, nil, question, 1); err != nil {
 		return nil, err
 	}
@@ -157,40 +157,11 @@ func (p *Proxy) prove(ctx context.Context, question []byte) (refusal []byte, err
 	switch {
 	case w.err != nil:
 		return nil, w.err
-	case bytes.Equal(w.reply, replyOK):
+	case bytes.Equal(w.buf, replyOK):
 		return nil, nil
 	}
-	return w.reply, nil
+	return w.buf, nil
 }
-
-// captureSink keeps the reply to one command.
-type captureSink struct {
-	reply []byte
-	err   error
-	done  chan struct{}
-}
-
-var _ batcher.Sink = (*captureSink)(nil)
-
-// Reply implements batcher.Sink.
-func (w *captureSink) Reply(b []byte, done, _ int) {
-	w.reply = append(w.reply, b...)
-	if done > 0 {
-		close(w.done)
-	}
-}
-
-// Flush implements batcher.Sink.
-func (w *captureSink) Flush() {}
-
-// Fail implements batcher.Sink.
-func (w *captureSink) Fail(_ int, err error) {
-	w.err = err
-	close(w.done)
-}
-
-// Pace implements batcher.Sink.
-func (w *captureSink) Pace(int64, time.Duration) bool { return true }
 
 // identify proves credentials and returns the key's user for them, who counts one
 // session more from now on. If they are wrong, or cannot be proven now, it answers so

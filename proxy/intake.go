@@ -166,8 +166,8 @@ func (s *session) held() bool {
 	s.mu.Lock()
 	s.suspended = s.busy
 	s.wasBusy = s.busy
-	adopted, reset, busy := s.adopted, s.wasReset, s.busy
-	s.adopted, s.wasReset = nil, false
+	reset, busy := s.wasReset, s.busy
+	s.wasReset = false
 	if reset {
 		s.resetting = false
 	}
@@ -175,9 +175,6 @@ func (s *session) held() bool {
 		s.wrote, s.wroteOn = s.wroteOn, nil
 	}
 	s.mu.Unlock()
-	if adopted != nil {
-		s.pinTo(adopted, nil)
-	}
 	if reset && s.pinned != nil {
 		s.afterReset()
 	}

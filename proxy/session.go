@@ -86,7 +86,6 @@ type session struct {
 	busy        bool // a command on a private connection is under way
 	suspended   bool // the reader holds commands that wait for busy to end
 	active      *exclusive
-	adopted     *batcher.Conn // has become the session's for good; the reader takes note
 	wroteOn     *batcher.Conn // carried a write of a private command; the reader takes note
 	resetting   bool          // a pinned session has sent RESET
 	wasReset    bool          // and it has been answered
