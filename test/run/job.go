@@ -16,8 +16,8 @@ import (
 type job struct {
 	out      io.Writer
 	quick    bool
-	fuzzTime time.Duration
-	tally    tally // of the stage under way
+	fuzzTime string // as go test -fuzztime takes it
+	tally    tally  // of the stage under way
 }
 
 // exec runs a command with its output on the job's and no standard input.

@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "only the quick stages, without the slow tests in them")
 	only := flags.String("only", "", "run these stages, separated by commas")
-	fuzzTime := flags.Duration("fuzztime", 10*time.Second, "time given to each fuzz target")
+	fuzzTime := flags.String("fuzztime", "100000x", "given to each fuzz target: a number of runs, or a time such as 10m")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
