@@ -48,7 +48,6 @@ var Ceilings = []Ceiling{
 	{"github.com/redis/go-redis", []string{"internal/demo"}, "a client to test with, not to serve with"},
 	{"github.com/tidwall/redcon", []string{"proxy", "batcher", "reclaim", "internal/resp", "internal/upstream", "internal/redistest"}, "for its Append functions; its reader must not face clients"},
 	{"github.com/prometheus", []string{"internal/telemetry", "internal/docgen", "cmd/streamproxy"}, "the rooms emit events, collectors live at the edge"},
-	{"github.com/alecthomas/kong", []string{"internal/config", "cmd/streamproxy", "internal/docgen"}, "flags live at the edge"},
 	{"github.com/HdrHistogram", []string{"bench", "internal/demo"}, "histograms for measuring, not for serving"},
 	{"net/http", []string{"internal/telemetry", "internal/demo", "internal/top", "cmd/streamproxy", "bench", "test"}, "the rooms speak RESP only"},
 	{"net", []string{"proxy", "batcher", "internal/upstream", "internal/telemetry", "internal/netlab", "internal/redistest", "internal/config", "internal/demo", "internal/top", "cmd/streamproxy", "bench", "test"}, "reclaim and resp know no sockets"},
