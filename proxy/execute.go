@@ -113,7 +113,7 @@ func (s *session) block(b []byte, start, size, n int) stretch {
 	s.counts[ClassShared] += n - 1
 	raw := b[start : start+size]
 	if v := s.judgeBlock(raw); !passes(v) {
-		s.carryOut(v, raw, n, resp.Command{}, Route{Class: ClassShared})
+		s.carryOut(v, raw, n, resp.Command{}, Route{Class: ClassShared, Write: true})
 		return stretch{from: start + size, to: start + size}
 	}
 	return stretch{from: start, to: start + size, n: n, write: true}

@@ -32,7 +32,7 @@ func (s *session) judgeBlock(b []byte) reclaim.Verdict {
 			return reclaim.Verdict{}
 		}
 		cmd := resp.Command{Raw: b[:n], Args: append([]resp.Span(nil), look.Args()...)}
-		streams = streams || len(cmd.Arg(0)) > 3 && reclaim.Interesting(cmd.Arg(0))
+		streams = streams || reclaim.Moves(cmd.Arg(0))
 		cmds = append(cmds, cmd)
 		b = b[n:]
 	}
@@ -116,7 +116,7 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 		return
 	}
 	if passes(v) {
-		s.submit(raw, n)
+		s.submitRun(raw, stretch{to: len(raw), n: n, write: route.Write})
 		return
 	}
 	g := &segment{s: s}
@@ -131,6 +131,10 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 	}
 	if !s.submitAs(g, raw, n+v.AheadN) {
 		unseen(v)
+		return
+	}
+	if route.Write && s.conn != nil {
+		s.wrote = s.conn
 	}
 }
 

@@ -104,18 +104,6 @@ func (b *batch) ids() (n int) {
 	return n
 }
 
-// remove takes one entry out and reports whether it was there.
-func (b *batch) remove(id string) bool {
-	for i, e := range b.entries {
-		if e.id == id && id != "" {
-			b.entries = append(b.entries[:i:i], b.entries[i+1:]...)
-			b.size -= int64(len(e.raw))
-			return true
-		}
-	}
-	return false
-}
-
 // reply writes the batch as the reply to the XAUTOCLAIM that it answers.
 func (b *batch) reply() []byte {
 	raws := make([][]byte, len(b.entries))

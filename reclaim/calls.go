@@ -27,8 +27,8 @@ func parseClaim(cmd resp.Command) (c claimCall, ok bool) {
 	if cmd.Len() != 6 && cmd.Len() != 8 {
 		return c, false
 	}
-	ms, err := strconv.ParseInt(string(cmd.Arg(4)), 10, 64)
-	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+	ms, ok := integer(cmd.Arg(4))
+	if !ok || ms < 0 || ms > maxMillis {
 		return c, false
 	}
 	c = claimCall{
@@ -40,8 +40,8 @@ func parseClaim(cmd resp.Command) (c claimCall, ok bool) {
 		count:    defaultCount,
 	}
 	if cmd.Len() == 8 {
-		n, err := strconv.ParseInt(string(cmd.Arg(7)), 10, 32)
-		if !fold(cmd.Arg(6), "count") || err != nil || n < 1 {
+		n, ok := integer(cmd.Arg(7))
+		if !fold(cmd.Arg(6), "count") || !ok || n < 1 || n > math.MaxInt32 {
 			return c, false
 		}
 		c.count = int(n)
@@ -91,11 +91,18 @@ func parseLock(cmd resp.Command) (l lockCall, ok bool) {
 
 // lifetime reads a positive number of units.
 func lifetime(b []byte, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseInt(string(b), 10, 64)
-	if err != nil || n < 1 || n > math.MaxInt64/int64(unit)/2 {
+	n, ok := integer(b)
+	if !ok || n < 1 || n > math.MaxInt64/int64(unit)/2 {
 		return 0, false
 	}
 	return time.Duration(n) * unit, true
+}
+
+// integer reads a number as the server does, which takes neither a plus sign nor zeros
+// in front: what it refuses must not be understood here.
+func integer(b []byte) (int64, bool) {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == string(b)
 }
 
 // scriptCall is EVALSHA with one key, as the scripts of a lock are called.

@@ -19,6 +19,9 @@ func TestParseClaim(t *testing.T) {
 		"XAUTOCLAIM s g c 5000 0 LIMIT 5":              nil,
 		"XAUTOCLAIM s g c -1 0":                        nil,
 		"XAUTOCLAIM s g c soon 0":                      nil,
+		"XAUTOCLAIM s g c +5000 0":                     nil,
+		"XAUTOCLAIM s g c 05000 0":                     nil,
+		"XAUTOCLAIM s g c 5000 0 COUNT +5":             nil,
 		"XAUTOCLAIM s g c 99999999999999999999 0":      nil,
 		"XAUTOCLAIM s g c 9223372036854775807 0":       nil,
 		"XAUTOCLAIM s g c":                             nil,
@@ -43,6 +46,8 @@ func TestParseLock(t *testing.T) {
 		"SET k t NX PX":        -1,
 		"SET k t NX PX 0":      -1,
 		"SET k t NX PX -5":     -1,
+		"SET k t NX PX +5":     -1,
+		"SET k t NX PX 05":     -1,
 		"SET k t NX KEEPTTL":   -1,
 		"SET k t PX 1 EX 1 NX": -1,
 	} {
@@ -71,7 +76,7 @@ func TestParseScript(t *testing.T) {
 
 func TestInteresting(t *testing.T) {
 	for _, name := range []string{"get", "SET", "EvalSha", "script", "XAUTOCLAIM", "xreadgroup", "xack", "XDEL",
-		"xackdel", "XDELEX", "xclaim", "XNACK", "xgroup"} {
+		"xackdel", "XDELEX", "xclaim", "XNACK", "xgroup", "del", "UNLINK", "rename", "RENAMENX", "FlushAll", "flushdb"} {
 		if !Interesting([]byte(name)) {
 			t.Errorf("%s is not", name)
 		}
@@ -90,7 +95,7 @@ func TestInteresting(t *testing.T) {
 func TestOrdinaryTrafficCostsNothing(t *testing.T) {
 	inWorld(t, 1, nil, func(w *world) {
 		c := w.known("s")
-		for _, args := range [][]string{{"GET", "key"}, {"SET", "key", "value"}, {"XACK", "s", "g", "1-1"}} {
+		for _, args := range [][]string{{"GET", "key"}, {"SET", "key", "value"}, {"XACK", "s", "g", "1-1"}, {"DEL", "key", "other"}} {
 			cmd := scanCommand([]byte(commandOf(args...)))
 			if n := testing.AllocsPerRun(100, func() {
 				if v := c.s.Command(cmd); v.Action != Forward {

@@ -17,6 +17,10 @@ const (
 	// claimAhead is how many further hot streams of a pass are claimed for along
 	// with the one that was asked about.
 	claimAhead = 8
+	// claimMost bounds what one claim asks for, whatever the client's COUNT: the reply is
+	// in memory as a whole before it is passed on. A client that wants more has a cursor
+	// to go on from, as it may have from the server.
+	claimMost = 1000
 	// claimCommands is how many commands one such transaction has.
 	claimCommands = 4
 )
@@ -59,7 +63,7 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	own, ahead, reply := e.claimed(s.id, cons, c, wishes, replies, arrived)
 	e.giveBack(ahead) // what cannot be held
 	if reply == nil {
-		return forward("denied")
+		return forward("refused")
 	}
 	e.cfg.Events.local(m.name)
 	v := answer(m.wrap(reply))
@@ -86,7 +90,7 @@ func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) 
 	if p.hot == nil {
 		return nil
 	}
-	list = append(list, wish{p, p.hot, c.count})
+	list = append(list, wish{p, p.hot, min(c.count, claimMost)})
 	room := e.cfg.MaxHeldEntries - e.heldN
 	if e.heldBytes >= e.cfg.MaxHeldBytes || cons.last == nil {
 		return list
@@ -97,7 +101,7 @@ func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) 
 			continue
 		}
 		q := t.profiles[p.minIdle]
-		n := min(c.count, room)
+		n := min(c.count, claimMost, room)
 		if q.temper(now) != hot || n < 1 {
 			continue
 		}
@@ -139,7 +143,7 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, wishes []wish
 			continue
 		}
 		b.asked = c.count
-		if cons.live == 0 || e.closed || e.draining {
+		if cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
 			left = append(left, b)
 			continue
 		}
@@ -147,6 +151,17 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, wishes []wish
 	}
 	e.countHot()
 	return own, left, reply
+}
+
+// refusal is why a claim's transaction was not executed: the error with which the first
+// of its commands was not even queued, or EXEC's own.
+func refusal(replies [][]byte) string {
+	for _, r := range replies[1:] {
+		if isError(r) {
+			return errorCode(r)
+		}
+	}
+	return ""
 }
 
 // fulfilled reads the replies to one wish. It returns the batch, nil if nothing was
@@ -160,7 +175,7 @@ func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte
 		done, err = replies[1:claimCommands-1], nil
 	}
 	if err != nil || len(done) != 2 {
-		e.refused(t.targetKey, "NOPERM", arrived)
+		e.refused(t.targetKey, refusal(replies), arrived)
 		return nil, nil
 	}
 	raw := done[1]

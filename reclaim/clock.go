@@ -15,6 +15,7 @@ import (
 // the jumps that a wall clock makes when it is set.
 type clock struct {
 	ours, theirs time.Time // zero: not known
+	doubtful     bool      // what was heard since does not fit
 }
 
 // clockIntervals is for how many intervals a server's clock is trusted to run as
@@ -25,7 +26,7 @@ const clockIntervals = 10
 // question travelled makes the server seem to be ahead, never behind: what is too
 // young by that much is filtered out by the server itself.
 func (c *clock) set(server, sent time.Time) {
-	c.ours, c.theirs = sent, server
+	*c = clock{ours: sent, theirs: server}
 }
 
 func (c *clock) server(local time.Time) time.Time { return c.theirs.Add(local.Sub(c.ours)) }
@@ -41,7 +42,7 @@ var timeCommand = resp.AppendCommand(nil, "TIME")
 func (e *Engine) learnClock(ctx context.Context) error {
 	e.mu.Lock()
 	sent := time.Now()
-	known := !e.clock.ours.IsZero() && sent.Sub(e.clock.ours) < clockIntervals*e.cfg.Interval
+	known := !e.clock.ours.IsZero() && !e.clock.doubtful && sent.Sub(e.clock.ours) < clockIntervals*e.cfg.Interval
 	e.mu.Unlock()
 	if known {
 		return nil

@@ -27,9 +27,10 @@ type Engine struct {
 
 	// Looked at without the lock, to let most commands pass at once.
 	locks   atomic.Pointer[lockIndex]
-	holding atomic.Int64 // batches held
-	granted atomic.Int64 // tokens given out
-	learns  atomic.Int64 // learnings under way
+	known   atomic.Pointer[map[string]struct{}] // streams of profiles; nil: there are none
+	holding atomic.Int64                        // batches held
+	granted atomic.Int64                        // tokens given out
+	learns  atomic.Int64                        // learnings under way
 
 	mu         sync.Mutex
 	running    int           // jobs
@@ -118,24 +119,11 @@ func (e *Engine) Close() {
 func (e *Engine) Drain(ctx context.Context) {
 	e.mu.Lock()
 	e.draining = true
-	var all []*batch
-	for b := range e.held {
-		all = append(all, b)
-	}
-	for _, b := range all {
-		e.release(b)
-	}
-	var led []*sweep
+	e.giveBackLocked(e.takeAll())
 	for _, w := range e.sweeps {
-		if w.leading {
-			led = append(led, w)
-		}
+		e.resignLocked(w)
 	}
 	e.mu.Unlock()
-	e.giveBack(all)
-	for _, w := range led {
-		e.job(func(ctx context.Context) { e.resign(ctx, w) })
-	}
 	select {
 	case <-e.quiet():
 	case <-ctx.Done():
@@ -168,7 +156,7 @@ func (e *Engine) settled() {
 func (e *Engine) ServerChanged() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.clock = clock{}
+	e.clock.doubtful = true
 	clear(e.scripts)
 	clear(e.denied)
 	now := time.Now()
@@ -186,6 +174,8 @@ func (e *Engine) ServerChanged() {
 	for _, c := range e.consumers {
 		clear(c.cursors)
 	}
+	// What was claimed at the other server may be somebody else's at this one.
+	e.giveBackLocked(e.takeAll())
 	e.countLeases()
 	e.countHot()
 }

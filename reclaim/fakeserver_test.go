@@ -29,9 +29,10 @@ type fakeServer struct {
 	keys    map[string]fakeKey
 	lists   map[string][]string
 	scripts map[string]bool
-	denied  map[string]bool // commands refused by the ACL
-	counts  map[string]int  // commands executed, those of scripts included
-	acked   []string        // stream and id of each entry acked
+	denied  map[string]bool   // commands refused by the ACL
+	refused map[string]string // commands refused otherwise, with the error
+	counts  map[string]int    // commands executed, those of scripts included
+	acked   []string          // stream and id of each entry acked
 	multi   bool
 	queued  [][]string
 	history map[fakeID][]string
@@ -180,12 +181,16 @@ func (f *fakeServer) now() time.Time { return time.Now().Add(f.offset) }
 func (f *fakeServer) do(args []string) string {
 	name := strings.ToUpper(args[0])
 	f.counts[name]++
+	text := f.refused[name]
 	if f.denied[name] {
+		text = "-NOPERM this user has no permissions to run the '" + strings.ToLower(name) + "' command\r\n"
+	}
+	if text != "" {
 		f.multi = f.multi && name != "EXEC"
 		if f.multi {
 			f.queued = append(f.queued, nil)
 		}
-		return "-NOPERM this user has no permissions to run the '" + strings.ToLower(name) + "' command\r\n"
+		return text
 	}
 	if f.multi && name != "EXEC" {
 		f.queued = append(f.queued, args)
@@ -208,6 +213,8 @@ func init() {
 		"RPUSH": (*fakeServer).rpush, "PEXPIRE": func(*fakeServer, []string) string { return ":1\r\n" },
 		"XADD": (*fakeServer).xadd, "XGROUP": (*fakeServer).xgroup, "XINFO": (*fakeServer).xinfo,
 		"XREADGROUP": (*fakeServer).xreadgroup, "XACK": (*fakeServer).xack,
+		"XDEL": (*fakeServer).xdel, "DEL": (*fakeServer).del, "UNLINK": (*fakeServer).del,
+		"RENAME": (*fakeServer).rename, "FLUSHALL": (*fakeServer).flush, "FLUSHDB": (*fakeServer).flush,
 		"XPENDING": (*fakeServer).xpending, "XCLAIM": (*fakeServer).xclaim, "XAUTOCLAIM": (*fakeServer).xautoclaim,
 	}
 }

@@ -44,6 +44,23 @@ func (f *fakeServer) xadd(args []string) string {
 }
 
 func (f *fakeServer) xgroup(args []string) string {
+	g, errText := f.group(args[2], args[3])
+	switch strings.ToUpper(args[1]) {
+	case "DESTROY":
+		if g == nil {
+			return ":0\r\n"
+		}
+		delete(f.streams[args[2]].groups, args[3])
+		return ":1\r\n"
+	case "DELCONSUMER":
+		if g == nil {
+			return errText
+		}
+		n := len(g.pel)
+		maps.DeleteFunc(g.pel, func(_ fakeID, p *fakePending) bool { return p.owner == args[4] })
+		delete(g.consumers, args[4])
+		return fmt.Sprintf(":%d\r\n", n-len(g.pel))
+	}
 	f.stream(args[2]).groups[args[3]] = &fakeGroup{consumers: make(map[string]bool), pel: make(map[fakeID]*fakePending)}
 	return "+OK\r\n"
 }
@@ -118,6 +135,50 @@ func (f *fakeServer) xack(args []string) string {
 	return fmt.Sprintf(":%d\r\n", n)
 }
 
+func (f *fakeServer) xdel(args []string) string {
+	n := 0
+	for _, a := range args[2:] {
+		if s := f.streams[args[1]]; s != nil {
+			before := len(s.ids)
+			s.ids = slices.DeleteFunc(s.ids, func(id fakeID) bool { return id == parseFakeID(a) })
+			n += before - len(s.ids)
+		}
+	}
+	return fmt.Sprintf(":%d\r\n", n)
+}
+
+// deleted reports whether an entry is not in its stream any more.
+func (f *fakeServer) deleted(stream string, id fakeID) bool {
+	return !slices.Contains(f.streams[stream].ids, id)
+}
+
+func (f *fakeServer) del(args []string) string {
+	n := 0
+	for _, name := range args[1:] {
+		if f.streams[name] != nil {
+			n++
+			delete(f.streams, name)
+		}
+	}
+	return fmt.Sprintf(":%d\r\n", n)
+}
+
+func (f *fakeServer) flush([]string) string {
+	clear(f.streams)
+	clear(f.keys)
+	clear(f.lists)
+	return "+OK\r\n"
+}
+
+func (f *fakeServer) rename(args []string) string {
+	if f.streams[args[1]] == nil {
+		return "-ERR no such key\r\n"
+	}
+	f.streams[args[2]] = f.streams[args[1]]
+	delete(f.streams, args[1])
+	return "+OK\r\n"
+}
+
 // xpending is the long form.
 func (f *fakeServer) xpending(args []string) string {
 	g, errText := f.group(args[1], args[2])
@@ -182,6 +243,10 @@ func (f *fakeServer) xclaim(args []string) string {
 	for _, s := range ids {
 		id := parseFakeID(s)
 		p := g.pel[id]
+		if p != nil && f.deleted(args[1], id) {
+			delete(g.pel, id)
+			continue
+		}
 		if p == nil || time.Since(p.at) < minIdle {
 			continue
 		}
@@ -213,7 +278,7 @@ func (f *fakeServer) xautoclaim(args []string) string {
 		count, _ = strconv.Atoi(args[7])
 	}
 	attempts, cursor := count*10, "0-0"
-	var out []string
+	var out, gone []string
 	for _, id := range g.sortedPEL() {
 		if id.less(start) {
 			continue
@@ -224,6 +289,11 @@ func (f *fakeServer) xautoclaim(args []string) string {
 		}
 		attempts--
 		p := g.pel[id]
+		if f.deleted(args[1], id) {
+			gone = append(gone, bulkOf(id.String()))
+			delete(g.pel, id)
+			continue
+		}
 		if time.Since(p.at) < minIdle {
 			continue
 		}
@@ -233,5 +303,5 @@ func (f *fakeServer) xautoclaim(args []string) string {
 		f.note(id, "autoclaimed", owner)
 		out = append(out, fakeEntry(id))
 	}
-	return array(bulkOf(cursor), array(out...), "*0\r\n")
+	return array(bulkOf(cursor), array(out...), array(gone...))
 }

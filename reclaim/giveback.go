@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -119,8 +120,11 @@ func (e *Engine) restoreOnce(ctx context.Context, b *batch) (int, error) {
 		list, err := elements(replies[0])
 		return len(list), err
 	}
-	if errorCode(replies[0]) == "NOGROUP" || errorCode(replies[0]) == "WRONGTYPE" {
+	switch errorCode(replies[0]) {
+	case "NOGROUP", "WRONGTYPE":
 		return 0, nil
+	case "LOADING", "READONLY", "MASTERDOWN", "BUSY": // it will pass, perhaps
+		return 0, errServer{string(bytes.TrimSpace(replies[0]))}
 	}
 	return e.restorePlain(ctx, b)
 }

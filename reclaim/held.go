@@ -17,7 +17,8 @@ const (
 	aloneTime = 5 * time.Second
 )
 
-// hold keeps a batch for its consumer. The lock is held.
+// hold keeps a batch for its consumer, for which nothing of that stream is held. The
+// lock is held.
 func (e *Engine) hold(b *batch) {
 	e.held[b] = struct{}{}
 	b.consumer.held[b.profile.target.stream] = b
@@ -51,6 +52,15 @@ func (e *Engine) countHeld() {
 // takeHeld takes everything that is held for a consumer. The lock is held.
 func (e *Engine) takeHeld(c *consumer) (taken []*batch) {
 	for _, b := range c.held {
+		e.release(b)
+		taken = append(taken, b)
+	}
+	return taken
+}
+
+// takeAll takes everything that is held. The lock is held.
+func (e *Engine) takeAll() (taken []*batch) {
+	for b := range e.held {
 		e.release(b)
 		taken = append(taken, b)
 	}
@@ -98,34 +108,8 @@ func (e *Engine) tickHeld(now time.Time) (next time.Time) {
 	return next
 }
 
-// settle drops from what is held the entries that a client acks or deletes.
-func (s *Session) settle(cmd resp.Command) {
-	ids := s.named(cmd)
-	if len(ids) == 0 {
-		return
-	}
-	e := s.e
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for b := range e.held {
-		if !b.concerns(s.id, cmd) {
-			continue
-		}
-		for _, id := range ids {
-			size, n := b.size, len(b.entries)
-			if b.remove(id) {
-				e.heldN -= n - len(b.entries)
-				e.heldBytes -= size - b.size
-			}
-		}
-		if b.ids() == 0 {
-			e.release(b)
-		}
-	}
-	e.countHeld()
-}
-
-// takeNamed takes the batches of which a client moves an entry by its id.
+// takeNamed takes the batches of which a client acks, deletes or moves an entry by its
+// id. They go back before it does, for it may fail, or name only some of them.
 func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
 	ids := s.named(cmd)
 	if len(ids) == 0 {

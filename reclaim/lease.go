@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -120,6 +121,9 @@ func (e errServer) Error() string { return e.text }
 func (e *Engine) take(ctx context.Context, w *sweep) (t taken, err error) {
 	t.sent = time.Now()
 	raw, err := e.control(ctx, takeScript, w, e.mark(), millis(2*w.interval))
+	e.mu.Lock()
+	w.written = w.written || err == nil || !errors.Is(err, ErrNotSent)
+	e.mu.Unlock()
 	if err != nil {
 		return t, err
 	}
@@ -131,6 +135,9 @@ func (e *Engine) take(ctx context.Context, w *sweep) (t taken, err error) {
 		t.report = report{} // somebody else's idea of a value is no result
 	}
 	if t.mine = len(v.Elems) == 5; !t.mine {
+		e.mu.Lock()
+		w.written = false
+		e.mu.Unlock()
 		return t, nil
 	}
 	t.server, err = serverTime(string(v.Elems[2].Text), string(v.Elems[3].Text))
@@ -153,16 +160,27 @@ func (e *Engine) store(ctx context.Context, w *sweep, r report, hints int) (bool
 // resign gives the lease away, so that nobody has to wait for its end.
 func (e *Engine) resign(ctx context.Context, w *sweep) {
 	e.mu.Lock()
-	was := w.leading
-	w.leading, w.led = false, 0
+	written := w.written
+	w.leading, w.led, w.written = false, 0, false // a round that takes it meanwhile says so again
 	e.silencePages(w)
 	e.countLeases()
 	e.mu.Unlock()
-	if !was {
+	if !written {
 		return
 	}
 	if _, err := e.control(ctx, resignScript, w, e.mark()); err != nil {
 		e.cfg.Logger.Warn("the lease could not be given up; it ends by itself", "lease", w.lease, "error", err)
+		e.mu.Lock()
+		w.written = true
+		e.mu.Unlock()
+	}
+}
+
+// resignLocked gives the lease away in the background, if it may be ours. The lock is
+// held.
+func (e *Engine) resignLocked(w *sweep) {
+	if w.written {
+		e.jobLocked(func(ctx context.Context) { e.resign(ctx, w) })
 	}
 }
 

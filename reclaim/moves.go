@@ -11,20 +11,18 @@ import (
 // of them goes back first; an idle time set by hand is something that a probe may
 // not see.
 func (s *Session) move(cmd resp.Command) Verdict {
-	forward := func() Verdict {
-		if cmd.Len() > 2 && setsIdle(cmd) {
-			e := s.e
-			e.mu.Lock()
-			e.hint(s.id.DB, string(cmd.Arg(1)), string(cmd.Arg(2)))
-			e.mu.Unlock()
-		}
-		return Verdict{}
+	s.hintMove(cmd)
+	return s.after(s.takeNamed(cmd), pass)
+}
+
+// hintMove tells the holder of the lease of entries whose idle time is set by hand. The
+// holder looks at their stream for longer than it takes the command to be executed.
+func (s *Session) hintMove(cmd resp.Command) {
+	if cmd.Len() > 2 && setsIdle(cmd) {
+		s.e.mu.Lock()
+		defer s.e.mu.Unlock()
+		s.e.hint(s.id.DB, string(cmd.Arg(1)), string(cmd.Arg(2)))
 	}
-	taken := s.takeNamed(cmd)
-	if len(taken) > 0 {
-		cmd = cloneCommand(cmd)
-	}
-	return s.after(taken, forward)
 }
 
 // setsIdle reports whether a command may make an entry's idle time exceed its age.
@@ -38,23 +36,6 @@ func setsIdle(cmd resp.Command) bool {
 		}
 	}
 	return false
-}
-
-// group watches XGROUP DELCONSUMER, which takes pending entries with it for good.
-func (s *Session) group(cmd resp.Command) Verdict {
-	if cmd.Len() != 5 || !fold(cmd.Arg(1), "delconsumer") {
-		return Verdict{}
-	}
-	e := s.e
-	stream, group := string(cmd.Arg(2)), string(cmd.Arg(3))
-	return Verdict{Watch: &Watch{seen: func(reply []byte) {
-		n, err := strconv.ParseInt(textOf(reply), 10, 64)
-		if err != nil || n == 0 || isError(reply) {
-			return
-		}
-		e.cfg.Events.consumerDeleted(n)
-		e.cfg.Logger.Warn("a consumer was deleted with its pending entries", "stream", stream, "group", group, "entries", n)
-	}}}
 }
 
 // lessID compares two entry ids.

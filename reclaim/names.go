@@ -14,12 +14,17 @@ const (
 	kindSettle // XACK, XDEL and their kin: what they name is not to be handed out any more
 	kindMove   // XCLAIM, XNACK: somebody moves entries by name
 	kindGroup  // XGROUP
+	kindDrop   // DEL, FLUSHALL and others that end streams
 )
 
 // Interesting reports whether a command of this name can mean anything to a
 // Session. It allocates nothing and looks at the length first: most names end
 // there.
 func Interesting(name []byte) bool { return kindOf(name) != kindNone }
+
+// Moves reports whether a command of this name can mean anything to a Session as part
+// of a transaction, and is no GET or SET, which most transactions consist of.
+func Moves(name []byte) bool { return kindOf(name) > kindSet }
 
 func kindOf(name []byte) kind {
 	switch len(name) {
@@ -29,6 +34,8 @@ func kindOf(name []byte) kind {
 			return kindGet
 		case fold(name, "set"):
 			return kindSet
+		case fold(name, "del"):
+			return kindDrop
 		}
 	case 4:
 		if fold(name, "xack") || fold(name, "xdel") {
@@ -46,6 +53,12 @@ func kindOf(name []byte) kind {
 			return kindEvalSHA
 		case fold(name, "xackdel"):
 			return kindSettle
+		case fold(name, "flushdb"):
+			return kindDrop
+		}
+	case 8:
+		if fold(name, "flushall") || fold(name, "renamenx") {
+			return kindDrop
 		}
 	case 10:
 		switch {
@@ -68,6 +81,8 @@ func kindOfSix(name []byte) kind {
 		return kindScript
 	case fold(name, "xgroup"):
 		return kindGroup
+	case fold(name, "unlink"), fold(name, "rename"):
+		return kindDrop
 	}
 	return kindNone
 }

@@ -239,7 +239,12 @@ func (p *Parked) claimAll(ctx context.Context, searches []*search) ([]*batch, er
 	}
 	var commands []byte
 	var asked []*search
+	room := max(p.s.e.cfg.MaxHeldEntries, p.limit())
 	for _, s := range searches {
+		if len(s.found) > room { // the reply is in memory as a whole
+			s.found, s.others = s.found[:room], false
+		}
+		room -= len(s.found)
 		if len(s.found) > 0 {
 			commands = p.appendClaim(commands, s)
 			asked = append(asked, s)

@@ -193,3 +193,35 @@ func TestParkedClaimPagesPastOwnEntries(t *testing.T) {
 		}
 	})
 }
+
+// TestParkedReadsAreGivenWhatThereIsRoomFor: what one read is given has a bound, whatever its COUNT
+// and however many streams it reads; the next one gets more.
+func TestParkedReadsAreGivenWhatThereIsRoomFor(t *testing.T) {
+	inWorld(t, 1, func(c *Config) { c.MaxHeldEntries = 5 }, func(w *world) {
+		names := w.streams(3)
+		c := w.client(0)
+		c.do(readArgs("w", names)...)
+		c.do(claimArgs(names[0], "w")...)
+		for range 4 {
+			for _, s := range names {
+				w.abandon(s)
+			}
+		}
+		time.Sleep(testMinIdle + 3*testInterval)
+		for _, want := range []int{5, 5, 2, 0} {
+			r, err := c.blockingRead(context.Background(), w.srv, readArgs("w", names, "BLOCK", "1000", "COUNT", "4"))
+			ids := entriesOf(r)
+			if err != nil || len(ids) != want {
+				w.t.Errorf("%d entries, want %d; %v", len(ids), want, err)
+			}
+			time.Sleep(2 * testInterval)
+		}
+		for _, s := range names {
+			for _, p := range w.pending(s) {
+				if p.owner != "w" || p.count != 2 {
+					w.t.Errorf("%+v", p)
+				}
+			}
+		}
+	})
+}

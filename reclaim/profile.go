@@ -163,7 +163,7 @@ func (e *Engine) endProfile(p *profile) {
 // published, so that a GET that has nothing to do with it costs one look-up.
 type lockIndex map[string][]*target
 
-// publishLocks replaces the index after targets came or went. The lock is held.
+// publishLocks replaces the indexes after targets came or went. The lock is held.
 func (e *Engine) publishLocks() {
 	if !e.locksStale {
 		return
@@ -176,6 +176,15 @@ func (e *Engine) publishLocks() {
 		}
 	}
 	e.locks.Store(&index)
+	if len(e.targets) == 0 {
+		e.known.Store(nil)
+		return
+	}
+	known := make(map[string]struct{}, len(e.targets))
+	for k := range e.targets {
+		known[k.stream] = struct{}{}
+	}
+	e.known.Store(&known)
 }
 
 // mayLock reports, without the lock, whether a key may be that of a lock.

@@ -328,12 +328,12 @@ func TestLeaseScripts(t *testing.T) {
 	if got := take(b); got.mine || fmt.Sprint(got.report) != fmt.Sprint(r) {
 		t.Errorf("read %+v, stored %+v", got.report, r)
 	}
-	w.leading = true
+	w.written = true
 	b.resign(ctx, w)
 	if srv.Do("EXISTS", w.lease) != ":1\r\n" {
 		t.Error("somebody else's lease was given up")
 	}
-	w.leading = true
+	w.written = true
 	a.resign(ctx, w)
 	if srv.Do("EXISTS", w.lease) != ":0\r\n" {
 		t.Error("the lease was not given up")

@@ -13,6 +13,9 @@ func (e *Engine) runRound(ctx context.Context, w *sweep) {
 	result, err := e.doRound(ctx, w)
 	e.mu.Lock()
 	w.running = false
+	if e.draining || e.sweeps[w.key] != w { // it may have got the lease all the same
+		e.resignLocked(w)
+	}
 	w.next(time.Now())
 	warn := err != nil && !w.warned
 	w.warned = err != nil
@@ -90,12 +93,26 @@ func (e *Engine) follow(w *sweep, r report) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r.At <= w.at {
+	if r.At == w.at && r.Round == w.round {
 		return // read before
 	}
-	at := e.clock.local(time.UnixMilli(r.At), time.Now())
+	now := time.Now()
+	at := e.clock.local(time.UnixMilli(r.At), now)
+	if at.After(now) || now.Sub(at) > 2*w.interval {
+		// No holder lets its result become so old, and none is from the future: the
+		// server's clock was set. A result does not count for longer on account of that.
+		e.clock.doubtful = true
+		at = earlier(at, now)
+	}
 	w.recall(r)
 	e.apply(w, r, at)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // recall takes over which streams need a closer look, in case the lease becomes

@@ -66,11 +66,13 @@ func (s *Session) Command(cmd resp.Command) Verdict {
 	case kindRead:
 		return s.read(cmd)
 	case kindSettle:
-		s.settle(cmd)
+		return s.after(s.takeNamed(cmd), pass)
 	case kindMove:
 		return s.move(cmd)
 	case kindGroup:
 		return s.group(cmd)
+	case kindDrop:
+		return s.drop(cmd)
 	}
 	return Verdict{}
 }
@@ -85,17 +87,23 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 		return s.form(f)
 	}
 	var moved []*batch
+	var lost []loss
 	for _, c := range cmds {
 		switch kindOf(c.Arg(0)) {
 		case kindSettle:
-			s.settle(c)
+			moved = append(moved, s.takeNamed(c)...)
 		case kindMove:
 			moved = append(moved, s.takeNamed(c)...)
+			s.hintMove(c)
 		case kindRead:
 			moved = append(moved, s.takeHistory(c)...)
+		case kindGroup, kindDrop:
+			if l, ok := s.losing(c); ok {
+				lost = append(lost, l)
+			}
 		}
 	}
-	return s.after(moved, pass)
+	return s.lose(lost, moved, nil)
 }
 
 // after gives back what was held before the command goes its way, so that the

@@ -35,6 +35,9 @@ type sweep struct {
 	tried   time.Time
 	running bool
 	leading bool
+	// written: the lease may bear our name at the server. It does so while we lead, and
+	// after a step of it whose outcome we do not know.
+	written bool
 	warned  bool
 	led     int    // rounds led since the lease was taken
 	round   uint64 // of the last result
@@ -132,9 +135,7 @@ func (e *Engine) tickSweeps(now time.Time) (next time.Time) {
 			continue
 		case now.Before(w.due):
 		case e.draining || w.liveReader() == nil:
-			if w.leading {
-				e.jobLocked(func(ctx context.Context) { e.resign(ctx, w) })
-			}
+			e.resignLocked(w)
 			w.next(now)
 		default:
 			w.running, w.tried = true, now
@@ -173,9 +174,7 @@ func (e *Engine) endSweep(w *sweep) {
 			}
 		}
 	}
-	if w.leading {
-		e.jobLocked(func(ctx context.Context) { e.resign(ctx, w) })
-	}
+	e.resignLocked(w)
 	e.publishLocks()
 	e.countHot()
 }

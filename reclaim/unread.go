@@ -108,8 +108,10 @@ func parseGroupRead(cmd resp.Command) (r groupRead, ok bool) {
 			}
 			r.fresh = make(map[string]bool, keys/2)
 			for k := i + 1; k <= i+keys/2; k++ {
-				r.streams = append(r.streams, string(cmd.Arg(k)))
-				r.fresh[string(cmd.Arg(k))] = string(cmd.Arg(k+keys/2)) == ">"
+				name := string(cmd.Arg(k))
+				old, again := r.fresh[name] // named twice, it is fresh only if it is so both times
+				r.streams = append(r.streams, name)
+				r.fresh[name] = string(cmd.Arg(k+keys/2)) == ">" && (old || !again)
 			}
 			return r, true
 		default:

@@ -150,6 +150,31 @@ func TestCase62WaitTellsTheTruth(t *testing.T) {
 	})
 }
 
+// The same where the only write is one that the proxy itself wants to see the reply of.
+func TestWaitAfterAWatchedWrite(t *testing.T) {
+	s, replica := replicated(t)
+	f := startProxy(t, s.Addr())
+	for name, write := range map[string][][]string{
+		"alone":            {{"XGROUP", "DESTROY", "s", "g"}},
+		"in a transaction": {{"MULTI"}, {"XGROUP", "DESTROY", "s", "g"}, {"EXEC"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Do("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+			c := connect(t, f.tcp)
+			c.gets("+PONG\r\n", "PING")
+			replica.Stop()
+			defer replica.Cont()
+			c.sends(pipeline(write...))
+			for range write {
+				c.reply()
+			}
+			c.gets(":0\r\n", "WAIT", "1", "60")
+			replica.Cont()
+			c.gets(":1\r\n", "WAIT", "1", "10000")
+		})
+	}
+}
+
 // In a pipeline each WAIT asks about what was written before it, while others use the lane.
 func TestCase62WaitInAPipeline(t *testing.T) {
 	everyServer(t, func(t *testing.T) {
