@@ -9,11 +9,12 @@ import (
 )
 
 // What clients are told when a command fails here and not at the server. Each
-// begins with an error code as Redis's own do; the first two say whether sending
+// begins with an error code as Redis's own do; the first three say whether sending
 // the command again is safe.
 const (
 	textUnknown    = "ERR streamproxy: upstream connection lost; outcome unknown"
 	textNotSent    = "ERR streamproxy: upstream unavailable; command not sent"
+	textStopping   = "ERR streamproxy: shutting down; command not sent"
 	textMaxClients = "ERR max number of clients reached"
 	textNoAuth     = "NOAUTH Authentication required."
 	textNoAuthHi   = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
@@ -21,11 +22,12 @@ const (
 	textMemory     = "ERR streamproxy: memory limit reached; closing"
 )
 
-// replyUnknown and replyNotSent are the two texts as they travel.
+// The first three as they travel.
 var (
-	replyUnknown = redcon.AppendError(nil, textUnknown)
-	replyNotSent = redcon.AppendError(nil, textNotSent)
-	replyOK      = redcon.AppendOK(nil)
+	replyUnknown  = redcon.AppendError(nil, textUnknown)
+	replyNotSent  = redcon.AppendError(nil, textNotSent)
+	replyStopping = redcon.AppendError(nil, textStopping)
+	replyOK       = redcon.AppendOK(nil)
 )
 
 // failureReply is the reply to a command that failed with err.

@@ -112,8 +112,8 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 // none to be had.
 func (s *session) borrow() *batcher.Conn {
 	s.waitIdle()
-	if s.poisoned.Load() {
-		s.answer(replyNotSent)
+	if s.failing() {
+		s.answer(s.notSent())
 		return nil
 	}
 	start := time.Now()

@@ -158,6 +158,10 @@ func (s *session) special(cmd resp.Command, route Route) {
 	if !s.room() || route.Verb != VerbQuit && s.refuse() { // answers from here fill its buffers too
 		return
 	}
+	if s.parting != staying && !s.tx.multi && stays(route.Class) {
+		s.answer(s.notSent())
+		return
+	}
 	if s.own != nil {
 		s.ownCommand(cmd, route)
 		return
@@ -199,12 +203,13 @@ func webRequest(cmd resp.Command) bool {
 	return fold(cmd.Arg(0), "post") || fold(cmd.Arg(0), "host:")
 }
 
-// refuse answers a command as not sent if an earlier one of its pipeline failed.
+// refuse answers a command as not sent if an earlier one of its pipeline failed, or the
+// session is over.
 func (s *session) refuse() bool {
-	if !s.poisoned.Load() {
+	if !s.failing() {
 		return false
 	}
-	s.answer(replyNotSent)
+	s.answer(s.notSent())
 	return true
 }
 
@@ -231,9 +236,13 @@ func (s *session) count(c Class) {
 
 func (s *session) countFlush() {
 	f := s.p.cfg.Events.Commands
+	now := time.Now().UnixNano()
 	for c, n := range s.counts {
 		if n == 0 {
 			continue
+		}
+		if Class(c) != ClassBlocking {
+			s.lastWork.Store(now)
 		}
 		s.p.commands.Add(int64(n))
 		if f != nil {
@@ -241,5 +250,5 @@ func (s *session) countFlush() {
 		}
 		s.counts[c] = 0
 	}
-	s.lastCmd.Store(time.Now().UnixNano())
+	s.lastCmd.Store(now)
 }

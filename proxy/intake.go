@@ -20,8 +20,9 @@ var past = time.Unix(1, 0)
 
 // intake reads the client until its connection ends or the session does.
 func (s *session) intake() {
-	s.setIdleDeadline()
-	if s.cutOff() {
+	s.setIdleDeadline() // which may have taken back a wake-up
+	s.sayGoodbye()
+	if s.upstreamEnded() || s.cutOff() {
 		return
 	}
 	for !s.ending {
@@ -57,6 +58,7 @@ func (s *session) intake() {
 func (s *session) woken() bool {
 	idle := s.idleExpired()
 	s.setIdleDeadline()
+	s.sayGoodbye()
 	if s.upstreamEnded() || s.cutOff() {
 		return true
 	}

@@ -99,8 +99,8 @@ func (p *Proxy) accepted(result string) {
 // accept starts a session, or refuses it as Redis does.
 func (p *Proxy) accept(nc net.Conn) {
 	s := newSession(p, nc)
-	p.mu.Lock() // with which Close separates those that it ends from those too late
-	late := p.stopping()
+	p.mu.Lock() // with which closeListeners separates those that are dismissed from those too late
+	late := p.deaf || p.stopping()
 	added := !late && p.sessions.add(s, p.cfg.MaxClients)
 	if added {
 		p.accepted("ok")

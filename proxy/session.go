@@ -47,8 +47,9 @@ type session struct {
 	pinSize  int
 	wrote    *batcher.Conn // carried the session's last write, see wait.go
 	counts   [numClasses]int
-	local    bool // answered here since the last flush
-	wasBusy  bool // busy has been set since it was last seen cleared
+	local    bool      // answered here since the last flush
+	wasBusy  bool      // busy has been set since it was last seen cleared
+	parting  dismissed // what the reader has seen of dismissal
 
 	// Of the reader and the sweeper, see lookForEnd.
 	fresh  atomic.Bool
@@ -57,8 +58,10 @@ type session struct {
 	// Set by the reader, read by PROXY CLIENTS.
 	name    atomic.Pointer[string]
 	lastCmd atomic.Int64 // unix nanoseconds
-	db      atomic.Int64
-	private atomic.Int64 // the server's id of the connection it has to itself
+	// lastWork is lastCmd without commands that may block; 0: none yet.
+	lastWork atomic.Int64
+	db       atomic.Int64
+	private  atomic.Int64 // the server's id of the connection it has to itself
 
 	stream *reclaim.Session // nil until a stream command was seen
 
@@ -94,7 +97,8 @@ type session struct {
 	trip        time.Duration // what upstream took of it, if that was measured
 	taken       uint64        // of them, those the client's socket took
 	handouts    []handout     // not yet on their way
-	gone        bool          // the pinned connection has ended
+	gone        bool          // the pinned connection has ended, or the session is dismissed
+	dismissal   dismissed     // what the drain wants
 
 	// Of whoever writes.
 	wbuf []byte

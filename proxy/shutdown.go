@@ -21,8 +21,10 @@ func (p *Proxy) stopping() bool {
 
 // Shutdown drains: clients, new ones too, are served until none has had a command
 // in flight for DrainIdle (after DrainMin), or until DrainTimeout or the end of ctx.
-// Then blocked commands are called back, clients get what they are owed, and all
-// connections close. It reports whether every command was answered.
+// Then blocked commands are called back, clients get what they are owed, or are told
+// that they will not get it, and all connections close. It reports whether every
+// command was answered by whom it was meant for; it cannot know that of clients that
+// had not stopped sending when the time was over.
 func (p *Proxy) Shutdown(ctx context.Context) (clean bool) {
 	p.draining.Store(true)
 	p.conns.Range(func(k, _ any) bool {
@@ -31,32 +33,46 @@ func (p *Proxy) Shutdown(ctx context.Context) (clean bool) {
 	})
 	timed, cancel := context.WithTimeout(ctx, p.cfg.DrainTimeout)
 	defer cancel()
-	clean = p.awaitQuiet(timed)
-	p.closeListeners()
-	p.drainStreams(ctx)
-	for _, s := range p.sessions.all() {
-		s.dismiss()
+	quiet := p.awaitQuiet(timed)
+	giveBack := giveBackTime
+	if !quiet {
+		giveBack = lateGiveBackTime
 	}
-	clean = p.awaitReaders(ctx, dismissal(timed)) && clean
-	p.drainStreams(ctx) // what came back from clients that left
+	p.closeListeners()
+	p.drainStreams(ctx, giveBack)
+	for _, s := range p.sessions.all() {
+		s.dismiss(!quiet)
+	}
+	answered := p.awaitReaders(ctx, dismissal(timed)) || p.abortAnswered()
+	p.drainStreams(ctx, giveBack) // what came back from clients that left
+	if !answered {
+		// What is in flight fails, and its clients hear of it.
+		p.hangUp()
+		p.awaitReaders(context.Background(), failTime)
+	}
 	p.Close()
-	return clean
+	return quiet && answered
 }
 
-// drainStreamsTime bounds the giving back of what reclaim holds.
-const drainStreamsTime = 2 * time.Second
+// giveBackTime bounds the giving back of what reclaim holds. When the drain's time is
+// over, a server that does not answer must not cost so much of the supervisor's: all that
+// follows DrainTimeout takes less than four seconds.
+const (
+	giveBackTime     = 2 * time.Second
+	lateGiveBackTime = 500 * time.Millisecond
+)
 
-func (p *Proxy) drainStreams(ctx context.Context) {
+func (p *Proxy) drainStreams(ctx context.Context, limit time.Duration) {
 	if p.streams == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, drainStreamsTime)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p.streams.Drain(ctx)
 }
 
 // awaitQuiet waits until the clients are quiet. It reports false if they were not in
-// time.
+// time, unless they have said nothing at all since it began.
 func (p *Proxy) awaitQuiet(ctx context.Context) bool {
 	start := time.Now()
 	lastBusy := start
@@ -73,7 +89,7 @@ func (p *Proxy) awaitQuiet(ctx context.Context) bool {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return p.lastActivity(time.Now()).Before(time.Now().Add(-drainPoll))
+			return lastBusy.Equal(start) && !p.lastActivity(time.Now()).After(start)
 		}
 	}
 }
@@ -82,17 +98,22 @@ func (p *Proxy) awaitQuiet(ctx context.Context) bool {
 // subscription and an idle connection are not in flight.
 func (p *Proxy) lastActivity(now time.Time) (last time.Time) {
 	for _, s := range p.sessions.all() {
-		s.mu.Lock()
-		waiting := s.outstanding > 0 && (s.active == nil || !s.active.patient)
-		s.mu.Unlock()
-		if waiting {
+		if s.owed() {
 			return now
 		}
-		if at := time.Unix(0, s.lastCmd.Load()); s.lastCmd.Load() > s.created.UnixNano() && at.After(last) {
-			last = at
+		if at := s.lastWork.Load(); at != 0 && time.Unix(0, at).After(last) {
+			last = time.Unix(0, at)
 		}
 	}
 	return last
+}
+
+// owed reports whether the client waits for a reply other than that of a blocked
+// command.
+func (s *session) owed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outstanding > 0 && (s.active == nil || !s.active.patient)
 }
 
 // dismissTime bounds the time in which dismissed clients take what they are owed, and
@@ -108,39 +129,37 @@ func dismissal(drain context.Context) time.Duration {
 	return max(leastDismissTime, min(dismissTime, time.Until(end)))
 }
 
-// awaitReaders waits so long for the sessions to end, and cuts those that do not; at
-// once if ctx ends.
+// failTime is how long clients have to take the errors of what was never answered.
+const failTime = 500 * time.Millisecond
+
+// awaitReaders waits so long for the sessions to end, and reports whether they have; no
+// longer if ctx ends.
 func (p *Proxy) awaitReaders(ctx context.Context, patience time.Duration) bool {
 	done := make(chan struct{})
-	go func() { p.readers.Wait(); close(done) }()
+	go func() { p.readers.Wait(); close(done) }() // Close waits for the same
 	select {
 	case <-done:
 		return true
 	case <-time.After(patience):
 	case <-ctx.Done():
 	}
-	answered := true
-	for _, s := range p.sessions.all() {
-		s.mu.Lock()
-		answered = answered && s.outstanding == 0
-		s.mu.Unlock()
-		s.abort()
-	}
-	return answered
+	return false
 }
 
-// dismiss ends a session in an orderly way: its blocked command, if it has one, is
-// called back, so that its client gets the nil it would get at its timeout.
-func (s *session) dismiss() {
-	s.mu.Lock()
-	e := s.active
-	parked := e != nil && e.patient && !e.settled
-	s.gone = true
-	s.mu.Unlock()
-	if parked {
-		s.p.wg.Go(func() { s.unblock(e) })
+// abortAnswered cuts the sessions that only wait for their clients to take replies, and
+// reports whether there were no others.
+func (p *Proxy) abortAnswered() bool {
+	all := true
+	for _, s := range p.sessions.all() {
+		s.mu.Lock()
+		answered := s.outstanding == 0
+		s.mu.Unlock()
+		if answered {
+			s.abort()
+		}
+		all = all && answered
 	}
-	_ = s.nc.SetReadDeadline(past) // a closed connection is on its way out already
+	return all
 }
 
 func (p *Proxy) closeListeners() {
@@ -161,22 +180,7 @@ func (p *Proxy) Close() {
 		for _, s := range p.sessions.all() {
 			s.abort()
 		}
-		p.mu.Lock()
-		var lanes []*batcher.Lane
-		for _, l := range p.controls {
-			lanes = append(lanes, l)
-		}
-		p.mu.Unlock()
-		for _, h := range p.allHubs() {
-			h.close()
-		}
-		for _, l := range lanes {
-			l.Close()
-		}
-		p.conns.Range(func(k, _ any) bool {
-			k.(*batcher.Conn).Close()
-			return true
-		})
+		p.hangUp()
 		p.control.Close()
 	})
 	p.readers.Wait()
@@ -188,6 +192,28 @@ func (p *Proxy) Close() {
 		c := k.(*batcher.Conn)
 		c.Close()
 		<-c.Done()
+		return true
+	})
+}
+
+// hangUp ends every upstream connection and all waiting for one. Whatever was in flight
+// there fails.
+func (p *Proxy) hangUp() {
+	p.cancel()
+	p.mu.Lock()
+	var lanes []*batcher.Lane
+	for _, l := range p.controls {
+		lanes = append(lanes, l)
+	}
+	p.mu.Unlock()
+	for _, h := range p.allHubs() {
+		h.close()
+	}
+	for _, l := range lanes {
+		l.Close()
+	}
+	p.conns.Range(func(k, _ any) bool {
+		k.(*batcher.Conn).Close()
 		return true
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // judge asks reclaim about a command. The zero verdict lets it pass.
 func (s *session) judge(cmd resp.Command) reclaim.Verdict {
-	if s.p.streams == nil || s.own != nil || s.poisoned.Load() || !reclaim.Interesting(cmd.Arg(0)) {
+	if s.p.streams == nil || s.own != nil || s.failing() || !reclaim.Interesting(cmd.Arg(0)) {
 		return reclaim.Verdict{}
 	}
 	return s.streamSession().Command(cmd)
@@ -18,7 +18,7 @@ func (s *session) judge(cmd resp.Command) reclaim.Verdict {
 
 // judgeBlock asks reclaim about a whole transaction.
 func (s *session) judgeBlock(b []byte) reclaim.Verdict {
-	if s.p.streams == nil || s.poisoned.Load() {
+	if s.p.streams == nil || s.failing() {
 		return reclaim.Verdict{}
 	}
 	var cmds []resp.Command

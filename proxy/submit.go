@@ -34,7 +34,7 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 		return false
 	}
 	for {
-		if s.poisoned.Load() {
+		if s.failing() {
 			s.failHere(n)
 			return false
 		}
@@ -114,7 +114,7 @@ func (s *session) unexpect(g *segment, n int) {
 func (s *session) failHere(n int) {
 	s.poisoned.Store(true)
 	for range n {
-		s.answer(replyNotSent)
+		s.answer(s.notSent())
 	}
 }
 

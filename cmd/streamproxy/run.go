@@ -72,7 +72,7 @@ func usage(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nA flag wins over its environment variable, a variable over the default.\n")
 	config.WriteHelp(w, machine())
-	fmt.Fprint(w, "\nExit codes: 0 everything was answered, 2 faulty configuration, 3 commands were left\nunanswered by the drain, 1 anything else.\n")
+	fmt.Fprint(w, "\nExit codes: 0 everything was answered, 2 faulty configuration, 3 commands were left\nunanswered by the drain, or clients had not stopped sending, 1 anything else.\n")
 }
 
 // machine reads what this process may use. NumCPU respects the processor affinity.

@@ -170,6 +170,6 @@ func drainFlags(c *Config) Group {
 		{Name: "drain-idle", Arg: "DURATION", field: durationField(&c.DrainIdle, 0, longest),
 			Help: "Then go on until no client has had a command in flight for that long."},
 		{Name: "drain-timeout", Arg: "DURATION", field: durationField(&c.DrainTimeout, 0, longest),
-			Help: "Stop waiting after that long. Keep it below the time the supervisor grants (30s under Kubernetes)."},
+			Help: "Stop waiting after that long. Keep it 5s below the time the supervisor grants (30s under Kubernetes)."},
 	}}
 }
