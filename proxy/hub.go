@@ -28,7 +28,7 @@ func newHub(p *Proxy, key upstream.Key) *hub {
 	for range p.cfg.UpstreamConns {
 		h.lanes = append(h.lanes, batcher.NewLane(batcher.LaneOptions{
 			Dial:   h.dialLane,
-			Pause:  upstream.DefaultBackoff().Delay,
+			Pause:  p.dialer.Gate.Pause,
 			Events: &p.cfg.BatchEvents,
 		}))
 	}
@@ -121,7 +121,7 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 			return c, nil
 		}
 		select {
-		case <-time.After(upstream.DefaultBackoff().Delay(n)):
+		case <-time.After(h.p.dialer.Gate.Pause(n)):
 		case <-ctx.Done():
 			return nil, err
 		case <-h.p.closing:
@@ -146,7 +146,7 @@ func (h *hub) reach(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-time.After(upstream.DefaultBackoff().Delay(n)):
+		case <-time.After(h.p.dialer.Gate.Pause(n)):
 		case <-ctx.Done():
 			return err
 		case <-h.p.closing:

@@ -50,7 +50,6 @@ type Proxy struct {
 	listeners []closer
 	deaf      bool // listeners are closed, also those to come
 
-	dials    chan struct{}
 	txSlots  chan struct{} // one in it for each transaction on a connection of its own
 	txPeak   peak          // of them
 	draining atomic.Bool
@@ -77,7 +76,7 @@ func New(cfg Config) (*Proxy, error) {
 	p := &Proxy{
 		cfg: cfg, log: cfg.Logger, started: time.Now(),
 		hubs: map[upstream.Key]*hub{}, controls: map[upstream.Key]*batcher.Lane{}, identities: newIdentities(),
-		dials: make(chan struct{}, maxDials), txSlots: make(chan struct{}, cfg.PrivateMax),
+		txSlots: make(chan struct{}, cfg.PrivateMax),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.closing = p.ctx.Done()
@@ -87,6 +86,7 @@ func New(cfg Config) (*Proxy, error) {
 		Timeout:     cfg.DialTimeout,
 		UserTimeout: cfg.UpstreamTimeout,
 		PasswordOf:  p.identities.passwordOf,
+		Gate:        upstream.NewGate(maxDials, upstream.DefaultBackoff()),
 		Name:        func(kind string) string { return upstream.ConnName(host, kind) },
 	}
 	if p.control, err = upstream.NewControl(p.dialer); err != nil {
@@ -193,13 +193,6 @@ func (p *Proxy) allHubs() []*hub {
 
 // dial opens one upstream connection and registers it.
 func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options) (*batcher.Conn, error) {
-	select {
-	case p.dials <- struct{}{}:
-		defer func() { <-p.dials }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	start := time.Now()
 	nc, greeting, err := p.dialer.Dial(ctx, key, opts.Kind)
 	if err != nil {
 		p.failed(err)
@@ -212,7 +205,7 @@ func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options
 	opts.ID = greeting.ID
 	opts.Opaque = p.cfg.Upstream.TLS != nil
 	opts.Events = &p.cfg.BatchEvents
-	opts.RoundTrip = time.Since(start) / 2 // a connect and a greeting
+	opts.RoundTrip = greeting.Took / 2 // a connect and a greeting
 	p.handshake.Store(int64(opts.RoundTrip))
 	c := batcher.NewConn(nc, opts)
 	p.conns.Store(c, struct{}{})
@@ -272,7 +265,7 @@ func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 		Dial: func(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
 			return p.dial(ctx, key, opts)
 		},
-		Pause:  upstream.DefaultBackoff().Delay,
+		Pause:  p.dialer.Gate.Pause,
 		Events: &p.cfg.BatchEvents,
 	})
 	return l

@@ -69,7 +69,7 @@ func controlOptions(d *Dialer, started *atomic.Bool) rueidis.ClientOption {
 			}
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
-			return d.open(ctx)
+			return d.openGated(ctx)
 		},
 		Dialer:              net.Dialer{Timeout: timeout, KeepAlive: controlPing},
 		ConnWriteTimeout:    controlPing,

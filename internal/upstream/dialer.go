@@ -22,6 +22,8 @@ type Key struct {
 
 // Greeting is what the server said while a connection was greeted.
 type Greeting struct {
+	// Took is how long the dial and the handshake took.
+	Took time.Duration
 	// ID is the server's id of the connection, 0 where it would not tell.
 	ID int64
 	// Hello is the raw reply to HELLO, nil for protocol 2.
@@ -52,6 +54,8 @@ type Dialer struct {
 	// PasswordOf gives the password of a key's user where that is not the
 	// target's; nil refuses such keys.
 	PasswordOf func(user string) (string, error)
+	// Gate, if set, is passed by every dial, and by those of the control plane.
+	Gate *Gate
 	// DialContext opens the socket; nil is net.Dialer, which resolves the name anew.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -73,11 +77,24 @@ func ConnName(host, kind string) string {
 // *HandshakeError carries the server's refusal; Unavailable tells what is worth
 // another attempt. No byte that follows the handshake has been read.
 func (d *Dialer) Dial(ctx context.Context, k Key, kind string) (net.Conn, Greeting, error) {
+	if d.Gate == nil {
+		return d.dial(ctx, k, kind)
+	}
+	if err := d.Gate.Enter(ctx); err != nil {
+		return nil, Greeting{}, err
+	}
+	conn, g, err := d.dial(ctx, k, kind)
+	d.Gate.Leave(verdict(err))
+	return conn, g, err
+}
+
+func (d *Dialer) dial(ctx context.Context, k Key, kind string) (net.Conn, Greeting, error) {
 	if d.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
 		defer cancel()
 	}
+	start := time.Now()
 	user, password, err := d.credentials(k.User)
 	if err != nil {
 		return nil, Greeting{}, err
@@ -92,7 +109,26 @@ func (d *Dialer) Dial(ctx context.Context, k Key, kind string) (net.Conn, Greeti
 		_ = conn.Close()
 		return nil, Greeting{}, err
 	}
+	g.Took = time.Since(start)
 	return conn, g, nil
+}
+
+// openGated is open for who greets by itself: that the socket opens does not show yet that the
+// server answers.
+func (d *Dialer) openGated(ctx context.Context) (net.Conn, error) {
+	if d.Gate == nil {
+		return d.open(ctx)
+	}
+	if err := d.Gate.Enter(ctx); err != nil {
+		return nil, err
+	}
+	conn, err := d.open(ctx)
+	v := Unclear
+	if err != nil {
+		v = verdict(err)
+	}
+	d.Gate.Leave(v)
+	return conn, err
 }
 
 // open dials the socket, sets its options and, where the target asks for it, makes

@@ -29,6 +29,7 @@ var Floors = []Floor{
 	{"internal/telemetry", nil, "fed by structs of funcs; the roof connects it with the rooms"},
 	{"internal/netlab", nil, "links for tests, bench and demo, no part of the proxy"},
 	{"internal/redistest", []string{"internal/resp", "internal/netlab"}, "servers for tests, no part of the proxy"},
+	{"internal/proxytest", []string{"internal/redistest"}, "the shipped binary for tests, no part of the proxy"},
 	{"internal/docgen", []string{"internal/...", "cmd/..."}, "writes pages from what the rooms declare"},
 	{"bench", []string{"bench/...", "internal/resp", "internal/netlab"}, "measures the shipped binary from outside"},
 	{"test", []string{"test/...", "internal/...", "proxy/...", "batcher", "reclaim"}, "tests may enter every room"},
@@ -49,7 +50,7 @@ var Ceilings = []Ceiling{
 	{"github.com/tidwall/redcon", []string{"proxy", "batcher", "reclaim", "internal/resp", "internal/upstream", "internal/redistest"}, "for its Append functions; its reader must not face clients"},
 	{"github.com/prometheus", []string{"internal/telemetry", "internal/docgen", "cmd/streamproxy"}, "the rooms emit events, collectors live at the edge"},
 	{"github.com/HdrHistogram", []string{"bench", "internal/demo"}, "histograms for measuring, not for serving"},
-	{"net/http", []string{"internal/telemetry", "internal/demo", "internal/top", "cmd/streamproxy", "bench", "test"}, "the rooms speak RESP only"},
+	{"net/http", []string{"internal/telemetry", "internal/demo", "internal/top", "internal/proxytest", "cmd/streamproxy", "bench", "test"}, "the rooms speak RESP only"},
 	{"net", []string{"proxy", "batcher", "internal/upstream", "internal/telemetry", "internal/netlab", "internal/redistest", "internal/config", "internal/demo", "internal/top", "cmd/streamproxy", "bench", "test"}, "reclaim and resp know no sockets"},
 }
 

@@ -1,0 +1,142 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Gate stands before every dial of a process. It bounds how many are under way at a time; and
+// from one that failed until one succeeds it lets dials through one after the other, with growing
+// pauses, whoever wants them: a server that is away is not asked more often because more clients
+// wait for it. All who wait go through as soon as it is known to be back.
+type Gate struct {
+	slots chan struct{} // one in it for each dial under way
+	turn  chan struct{} // one in it while somebody waits for the next attempt
+	pause Backoff
+
+	mu       sync.Mutex
+	failures int           // attempts since the server was there; 0: the gate is open
+	next     time.Time     // when the next one may begin
+	opened   chan struct{} // closed when the gate opens; nil while it is open
+}
+
+// NewGate returns an open gate for at most limit dials at a time. pause spaces the attempts to
+// reach a server that is away.
+func NewGate(limit int, pause Backoff) *Gate {
+	return &Gate{slots: make(chan struct{}, limit), turn: make(chan struct{}, 1), pause: pause}
+}
+
+// Verdict is what a dial says of the server.
+type Verdict uint8
+
+const (
+	// Unclear says nothing: the dial was given up, or has not gone far enough.
+	Unclear Verdict = iota
+	// Away is a server that could not be reached, or had no room.
+	Away
+	// Reached is a server that answered, be it with a refusal.
+	Reached
+)
+
+// verdict judges by the outcome of a dial with its handshake.
+func verdict(err error) Verdict {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Unclear
+	case Unavailable(err):
+		return Away
+	}
+	return Reached
+}
+
+// Enter waits until a dial may begin, and returns the context's error if that ends before. Each
+// success is followed by one Leave.
+func (g *Gate) Enter(ctx context.Context) error {
+	for {
+		through, err := g.attempt(ctx)
+		if err != nil {
+			return err
+		}
+		select {
+		case g.slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if through || !g.Closed() {
+			return nil
+		}
+		<-g.slots // it has closed while this one waited
+	}
+}
+
+// attempt waits for a turn to try whether the server is back. It returns false without an error if
+// the gate is open.
+func (g *Gate) attempt(ctx context.Context) (through bool, err error) {
+	g.mu.Lock()
+	opened := g.opened
+	g.mu.Unlock()
+	if opened == nil {
+		return false, nil
+	}
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-opened:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	g.mu.Lock()
+	wait := time.Until(g.next)
+	g.mu.Unlock()
+	select {
+	case <-time.After(wait):
+	case <-opened:
+		return false, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failures == 0 {
+		return false, nil
+	}
+	g.failures++
+	g.next = time.Now().Add(g.pause.Delay(g.failures))
+	return true, nil
+}
+
+// Leave ends a dial and tells how it went.
+func (g *Gate) Leave(v Verdict) {
+	<-g.slots
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case v == Away && g.failures == 0:
+		g.failures = 1
+		g.next = time.Now().Add(g.pause.Delay(g.failures))
+		g.opened = make(chan struct{})
+	case v == Reached && g.failures > 0:
+		g.failures = 0
+		close(g.opened)
+		g.opened = nil
+	}
+}
+
+// Closed reports whether the server is away, so that dials are spaced.
+func (g *Gate) Closed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failures > 0
+}
+
+// Pause is how long to wait after a dial that has failed for the n-th time in a row, before the
+// next is begun: not at all where the gate spaces them.
+func (g *Gate) Pause(n int) time.Duration {
+	if g.Closed() {
+		return 0
+	}
+	return g.pause.Delay(n)
+}
