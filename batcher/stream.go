@@ -9,6 +9,9 @@ package batcher
 func (c *Conn) OpenBody(sink Sink) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for c.state == flushWriting && c.status == live {
+		c.cond.Wait() // the body before has been answered, and its writer is about to know
+	}
 	if err := c.refusal(nil); err != nil {
 		return err
 	}
@@ -38,7 +41,12 @@ func (c *Conn) WriteBody(b []byte, last bool) error {
 	_, err := c.nc.Write(b)
 	c.writeSince.Store(0)
 	c.mu.Lock()
-	c.state = flushIdle
+	// The reply may have come before the write call has returned, and with it the next
+	// user of the connection, who leaves what he queues to whoever is writing.
+	more := err == nil && len(c.out) > 0 && c.status == live
+	if !more {
+		c.state = flushIdle
+	}
 	if last && err == nil && c.bodyOpen {
 		c.bodyOpen, c.lost = false, 0
 		if c.inflight > 0 {
@@ -53,6 +61,9 @@ func (c *Conn) WriteBody(b []byte, last bool) error {
 	if err != nil {
 		shutdown(c.nc)
 		return ErrDead
+	}
+	if more {
+		go c.drain(nil, 0)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package batcher
 import (
 	"errors"
 	"io"
+	"net"
+	"sync"
 	"testing"
 	"time"
 )
@@ -163,4 +165,60 @@ func TestCloseWrite(t *testing.T) {
 	}
 	p.send("+last\r\n")
 	r.expect(t, 1, "+last\r\n")
+}
+
+// lingering is a connection whose writes return later than their bytes arrive.
+type lingering struct {
+	net.Conn
+	held chan struct{}
+}
+
+func (l *lingering) Write(b []byte) (int, error) {
+	n, err := l.Conn.Write(b)
+	<-l.held
+	return n, err
+}
+
+// The reply to a body may be there, and the connection with its next user, before the
+// write of its last bytes has returned. What that user sends must not be left lying,
+// nor must his body be taken for the one before.
+func TestBodyAnsweredBeforeItsWriteReturns(t *testing.T) {
+	for _, next := range []string{"command", "body"} {
+		near, far := socketpair(t)
+		slow := &lingering{near, make(chan struct{})}
+		c := NewConn(slow, Options{})
+		p := &peer{t: t, nc: far, scan: newScanner()}
+		r := newRecorder()
+		if err := c.OpenBody(r); err != nil {
+			t.Fatal(err)
+		}
+		var writers sync.WaitGroup
+		writers.Go(func() { _ = c.WriteBody(get("first"), true) })
+		p.take(1)
+		p.send("+first\r\n")
+		r.expect(t, 1, "+first\r\n")
+		if next == "command" {
+			submit(t, c, r, "next")
+		} else {
+			writers.Go(func() {
+				if c.OpenBody(r) == nil {
+					_ = c.WriteBody(get("next"), false)
+				}
+			})
+		}
+		close(slow.held)
+		if got := p.take(1)[0]; got != "next" {
+			t.Errorf("the server read %q", got)
+		}
+		writers.Wait()
+		if next == "command" {
+			p.send("+next\r\n")
+			r.expect(t, 2, "+first\r\n+next\r\n")
+		} else { // its last byte is not known to be the last
+			c.Close()
+			r.expect(t, 2, "+first\r\n!")
+		}
+		c.Close()
+		await(t, c.Done(), "the end")
+	}
 }
