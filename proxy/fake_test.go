@@ -21,7 +21,7 @@ const patience = 15 * time.Second
 
 // fakeServer greets like Redis and answers the rest as the test says.
 type fakeServer struct {
-	t     *testing.T
+	t     testing.TB
 	front net.Listener
 	wg    sync.WaitGroup
 
@@ -43,7 +43,7 @@ type fakeConn struct {
 	kind    string // by the name it has been given
 }
 
-func startFake(t *testing.T) *fakeServer {
+func startFake(t testing.TB) *fakeServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -209,7 +209,7 @@ func (f *fakeServer) cut(kind string) {
 }
 
 // wait blocks until ok, which is called with the lock held.
-func (f *fakeServer) wait(t *testing.T, what string, ok func() bool) {
+func (f *fakeServer) wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	late := false
 	timer := time.AfterFunc(patience, func() {
@@ -253,12 +253,12 @@ func (f *fakeServer) count(prefix string) int {
 // testProxy is a proxy before a fake server.
 type testProxy struct {
 	*Proxy
-	t    *testing.T
+	t    testing.TB
 	addr string
 }
 
 // startProxy starts a proxy on a free port, and ends it with the test.
-func startProxy(t *testing.T, f *fakeServer, change func(*Config)) *testProxy {
+func startProxy(t testing.TB, f *fakeServer, change func(*Config)) *testProxy {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Reclaim.Mode = reclaim.Off // its questions would travel among those that a test scripts
@@ -323,7 +323,7 @@ func expectEnd(t *testing.T, c *redistest.Client) {
 }
 
 // until polls for what no channel tells.
-func until(t *testing.T, what string, ok func() bool) {
+func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -108,7 +108,7 @@ func TestLeaveWithinBody(t *testing.T) {
 }
 
 // sessionOf finds the session of a client by its address.
-func (p *testProxy) sessionOf(t *testing.T, c *redistest.Client) (found *session) {
+func (p *testProxy) sessionOf(t testing.TB, c *redistest.Client) (found *session) {
 	t.Helper()
 	until(t, "the session", func() bool {
 		for _, s := range p.sessions.all() {

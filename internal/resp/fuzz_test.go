@@ -158,3 +158,33 @@ func FuzzInline(f *testing.F) {
 		}
 	})
 }
+
+// FuzzParse holds the decoder to the framer: where both understand a reply, they agree
+// about its end, and every part of it lies within it.
+func FuzzParse(f *testing.F) {
+	for _, in := range replySeeds() {
+		f.Add([]byte(in))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		v, n, err := Parse(in)
+		if err != nil {
+			return
+		}
+		if text := countText(v); text > n || n > len(in) {
+			t.Fatalf("%q: %d bytes of text in %d of %d", in, text, n, len(in))
+		}
+		var s ReplyScanner
+		if m, done, err := s.Scan(in); err == nil && done && m != n {
+			t.Fatalf("%q: decoded %d bytes, framed %d", in, n, m)
+		}
+	})
+}
+
+// countText is the number of bytes of text in a value.
+func countText(v Value) int {
+	n := len(v.Text)
+	for _, e := range v.Elems {
+		n += countText(e)
+	}
+	return n
+}
