@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -15,6 +16,24 @@ import (
 type fuzzTarget struct{ pkg, name string }
 
 var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)
+
+// costly are the targets whose runs take long because of what they start. They get so
+// many times fewer of them.
+var costly = map[string]int{"FuzzSession": 100, "FuzzHostileServer": 10}
+
+// minimize bounds how long an input is made smaller, which else takes a minute for each
+// that is new: all the time of a short run.
+const minimize = "20x"
+
+// runsOf is what a target gets of the time given to each. Seconds are the same to all.
+func runsOf(target, given string) string {
+	number, counted := strings.CutSuffix(given, "x")
+	n, err := strconv.Atoi(number)
+	if divisor := costly[target]; counted && err == nil && divisor > 0 {
+		return strconv.Itoa(max(n/divisor, 1)) + "x"
+	}
+	return given
+}
 
 // fuzz runs each fuzz target below the current folder for the job's fuzz time. The go command
 // fuzzes one target at a time, so each is a run of its own. Unless asked otherwise it counts runs
@@ -31,7 +50,8 @@ func fuzz(ctx context.Context, j *job) error {
 	var failures []error
 	for _, t := range targets {
 		fmt.Fprintf(j.out, "%s in %s\n", t.name, t.pkg)
-		err := j.goTest(ctx, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", j.fuzzTime, t.pkg)
+		err := j.goTest(ctx, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", runsOf(t.name, j.fuzzTime),
+			"-fuzzminimizetime", minimize, t.pkg)
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)

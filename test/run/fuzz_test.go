@@ -21,3 +21,16 @@ func TestFindFuzzTargets(t *testing.T) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 }
+
+func TestRunsOf(t *testing.T) {
+	for _, tt := range []struct{ target, given, want string }{
+		{"FuzzCommands", "100000x", "100000x"},
+		{"FuzzSession", "100000x", "1000x"},
+		{"FuzzSession", "10x", "1x"},
+		{"FuzzSession", "10m", "10m"},
+	} {
+		if got := runsOf(tt.target, tt.given); got != tt.want {
+			t.Errorf("%s, given %s: %s, want %s", tt.target, tt.given, got, tt.want)
+		}
+	}
+}
