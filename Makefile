@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check lint fuzz docs bench peers image clean
+.PHONY: help build test check lint fuzz soak docs bench peers image clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ lint: ## formatting, vet and the linters of .golangci.yml
 
 fuzz: ## every fuzz target in turn, FUZZTIME each (100000x: as many runs; or 10m)
 	$(GO) run ./test/run -only fuzz -fuzztime $(or $(FUZZTIME),100000x)
+
+soak: ## ten minutes of 500 clients with a fault every few seconds; SEED=n repeats a schedule
+	$(GO) test -tags faults ./test/faults -run 'TestSoak$$' -v -timeout 20m -args -time 10m -seed $(or $(SEED),0)
 
 docs: ## write the generated pages under docs/
 	$(GO) run ./cmd/streamproxy docs --out docs

@@ -341,6 +341,8 @@ func (c *Conn) finish() {
 // outcome and the others were not sent; it returns what is left of unknown.
 func fail(r run, unknown int) int {
 	u := min(r.n, max(unknown, 0))
+	unknown -= u
+	u -= denied(u)
 	if u > 0 {
 		r.sink.Fail(u, ErrUnknown)
 	}
@@ -348,7 +350,7 @@ func fail(r run, unknown int) int {
 		r.sink.Fail(r.n-u, ErrNotSent)
 	}
 	r.sink.Flush()
-	return unknown - u
+	return unknown
 }
 
 // report tells the observer how the connection ended.

@@ -172,7 +172,7 @@ func (g *segment) Fail(n int, err error) {
 			g.parked = append(g.parked, reply...)
 		}
 	}
-	s.poisoned.Store(true)
+	s.poisoned.Store(wholePipelines)
 	finished := s.answered(g, n)
 	over := s.failureOver()
 	s.mu.Unlock()

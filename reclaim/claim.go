@@ -80,7 +80,7 @@ func (w *wish) append(dst []byte, c claimCall) []byte {
 	n := strconv.Itoa(w.count)
 	dst = resp.AppendCommand(dst, "MULTI")
 	dst = resp.AppendCommand(dst, "XPENDING", t.stream, t.group, "IDLE", millis(w.p.minIdle), w.from.id, "+", strconv.Itoa(w.count+1))
-	dst = resp.AppendCommand(dst, "XAUTOCLAIM", t.stream, t.group, c.consumer, millis(w.p.minIdle), w.from.id, "COUNT", n)
+	dst = resp.AppendCommand(dst, "XAUTOCLAIM", t.stream, t.group, c.consumer, millis(claimIdle(w.p.minIdle)), w.from.id, "COUNT", n)
 	return resp.AppendCommand(dst, "EXEC")
 }
 
@@ -196,6 +196,9 @@ func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte
 	}
 	if b.ids() == 0 {
 		return nil, raw
+	}
+	if hides() {
+		return nil, w.p.empty
 	}
 	return b, raw
 }

@@ -29,6 +29,7 @@ var stages = []stage{
 	{"cases", "what has failed in the field, with the race detector", false, tagged("cases", "-race")},
 	{"streams", "abandoned stream entries reach the living, with the race detector", false, tagged("streams", "-race", "-parallel", "8")},
 	{"operations", "the binary under drains, restarts and hangs, alone and in fleets", false, tagged("operations", "-race")},
+	{"faults", "everything breaks under load and nothing is lost, with the race detector", false, tagged("faults", "-race")},
 	{"clients", "real client libraries through the proxy", false, tagged("clients")},
 	{"docs", "generated pages are up to date", false, docs},
 }

@@ -1,0 +1,82 @@
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"streamproxy/internal/redistest"
+)
+
+// visitor connects, asks, and leaves in one of many ways, often before the answer.
+func (l *lab) visitor(id int) {
+	s := l.newSession("visits", id)
+	defer s.drop()
+	for n := 0; s.connect(); n++ {
+		var raw strings.Builder
+		size := 1 + s.rnd.IntN(10)
+		want := make([]string, size)
+		for i := range want {
+			text := fmt.Sprintf("%d:%d:%d:", id, n, i) + strings.Repeat("v", s.rnd.IntN(200))
+			want[i] = bulk(text)
+			raw.WriteString(redistest.Command("ECHO", text))
+		}
+		switch s.rnd.IntN(3) {
+		case 0: // in the middle of a command
+			_ = s.c.Send(raw.String()[:s.rnd.IntN(raw.Len())])
+		case 1: // without reading
+			_ = s.c.Send(raw.String())
+		default:
+			verdicts := make([]verdict, size)
+			for i, reply := range s.exchange(raw.String(), size, false) {
+				if verdicts[i] = verdictOf(reply); verdicts[i] == done && reply != want[i] {
+					l.tally.violate("P1", "%s %d: to %.60q came %.80q", s.kind, id, want[i], reply)
+				}
+			}
+			l.tally.count(s.kind, verdicts...)
+		}
+		s.drop()
+		l.pause(time.Duration(s.rnd.IntN(30)) * time.Millisecond)
+	}
+}
+
+// giant sets and gets values of up to 3 MB that consist of what they are.
+func (l *lab) giant(id int) {
+	s := l.newSession("large values", id)
+	defer s.drop()
+	doubt, life := false, 0 // a DEL that went down with its connection may come late
+	for n := 0; s.connect(); n++ {
+		if life != s.life {
+			doubt, life = false, s.life
+		}
+		key := fmt.Sprintf("big:%d:%d", id, s.life)
+		piece := fmt.Sprintf("%s:%d;", key, n)
+		value := strings.Repeat(piece, 1+s.rnd.IntN(1<<s.rnd.IntN(22))/len(piece))
+		replies := s.exchange(redistest.Command("SET", key, value)+redistest.Command("GET", key)+redistest.Command("DEL", key), 3, false)
+		for i, reply := range replies {
+			v := verdictOf(reply)
+			l.tally.count(s.kind, v)
+			doubt = doubt || v.doubtful()
+			if v != done {
+				continue
+			}
+			text, isText := unbulk(reply)
+			if i == 1 && isText && text != value && !oldGiant(text, key) ||
+				i == 1 && !isText && (reply != "$-1\r\n" || verdictOf(replies[0]) == done && !doubt && l.losses.Load() == 0) ||
+				i == 0 && reply != "+OK\r\n" || i == 2 && length(reply) > 1 {
+				l.tally.violate("P1", "%s %d: to command %d with %d bytes of %q came %.80q", s.kind, id, i, len(value), piece, reply)
+			}
+		}
+		l.pause(time.Duration(s.rnd.IntN(200)) * time.Millisecond)
+	}
+}
+
+// oldGiant reports whether text is a value that the client set earlier and does not know the outcome
+// of: one piece, repeated.
+func oldGiant(text, key string) bool {
+	piece, _, ok := strings.Cut(text, ";")
+	piece += ";"
+	return ok && strings.HasPrefix(piece, key+":") && strings.Repeat(piece, len(text)/len(piece)) == text
+}
