@@ -42,7 +42,9 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	}
 	e.mu.Lock()
 	wishes := e.wishes(p, cons, c, time.Now())
+	a := e.setOut(wishes)
 	e.mu.Unlock()
+	defer e.arrive(a)
 	if len(wishes) == 0 {
 		// Somebody else has got it meanwhile: as cold as can be.
 		e.cfg.Events.local(m.name)
@@ -60,8 +62,8 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	case err != nil:
 		return Verdict{Action: Fail, Err: err}
 	}
-	own, ahead, reply := e.claimed(s.id, cons, c, wishes, replies, arrived)
-	e.giveBack(ahead) // what cannot be held
+	own, left, reply := e.claimed(s.id, cons, c, a, replies, arrived)
+	e.giveBack(left) // what cannot be held
 	if reply == nil {
 		return forward("refused")
 	}
@@ -127,10 +129,10 @@ func after(streams []string, one string) []string {
 // claimed takes the replies to a claim: the reply to the caller's own XAUTOCLAIM,
 // with the batch that it carries, and what could not be held of the rest. A nil
 // reply means that it could not be asked.
-func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, wishes []wish, replies [][]byte, arrived time.Time) (own *batch, left []*batch, reply []byte) {
+func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, replies [][]byte, arrived time.Time) (own *batch, left []*batch, reply []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i, w := range wishes {
+	for i, w := range a.wishes {
 		b, raw := e.fulfilled(id, cons, w, replies[claimCommands*i:claimCommands*(i+1)], arrived)
 		if i == 0 {
 			own, reply = b, raw
@@ -143,7 +145,7 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, wishes []wish
 			continue
 		}
 		b.asked = c.count
-		if cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
+		if a.spoiled[i] || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
 			left = append(left, b)
 			continue
 		}

@@ -26,11 +26,12 @@ type Engine struct {
 	done   chan struct{} // closed when run has ended; nil before Start
 
 	// Looked at without the lock, to let most commands pass at once.
-	locks   atomic.Pointer[lockIndex]
-	known   atomic.Pointer[map[string]struct{}] // streams of profiles; nil: there are none
-	holding atomic.Int64                        // batches held
-	granted atomic.Int64                        // tokens given out
-	learns  atomic.Int64                        // learnings under way
+	locks    atomic.Pointer[lockIndex]
+	known    atomic.Pointer[map[string]struct{}] // streams of profiles; nil: there are none
+	holding  atomic.Int64                        // batches held
+	claiming atomic.Int64                        // claims ahead under way
+	granted  atomic.Int64                        // tokens given out
+	learns   atomic.Int64                        // learnings under way
 
 	mu         sync.Mutex
 	running    int           // jobs
@@ -44,6 +45,7 @@ type Engine struct {
 	sweeps     map[string]*sweep
 	learnings  map[learnKey]*learning
 	denied     map[targetKey]time.Time // not asked about again until then
+	aheads     map[*ahead]struct{}
 	held       map[*batch]struct{}
 	heldN      int
 	heldBytes  int64
@@ -80,6 +82,7 @@ func New(cfg Config, up Upstream) (*Engine, error) {
 		sweeps:    make(map[string]*sweep),
 		learnings: make(map[learnKey]*learning),
 		denied:    make(map[targetKey]time.Time),
+		aheads:    make(map[*ahead]struct{}),
 		held:      make(map[*batch]struct{}),
 		parked:    make(map[*Parked]struct{}),
 		tokens:    make(map[tokenKey]grant),

@@ -118,8 +118,9 @@ func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
 	e := s.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.spoil(func(k targetKey) bool { return k.concernedBy(s.id, cmd) })
 	for b := range e.held {
-		if b.concerns(s.id, cmd) && b.hasAny(ids) {
+		if b.profile.target.concernedBy(s.id, cmd) && b.hasAny(ids) {
 			e.release(b)
 			taken = append(taken, b)
 		}
@@ -127,10 +128,10 @@ func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
 	return taken
 }
 
-// named lists the arguments of a command that look like ids, if anything is held
-// that they could name.
+// named lists the arguments of a command that look like ids, if anything is held, or
+// about to be, that they could name.
 func (s *Session) named(cmd resp.Command) (ids []string) {
-	if s.e.holding.Load() == 0 {
+	if s.e.untouched() {
 		return nil
 	}
 	for i := 2; i < cmd.Len(); i++ {
@@ -154,15 +155,14 @@ func hasDash(id string) bool {
 	return false
 }
 
-// concerns reports whether a command is about the batch's stream, and about its group
-// unless it names none.
-func (b *batch) concerns(id Identity, cmd resp.Command) bool {
-	t := b.profile.target
-	if b.id.DB != id.DB || t.stream != string(cmd.Arg(1)) {
+// concernedBy reports whether a command is about this stream, and about this group unless it
+// names none.
+func (k targetKey) concernedBy(id Identity, cmd resp.Command) bool {
+	if k.db != id.DB || k.stream != string(cmd.Arg(1)) {
 		return false
 	}
 	name := cmd.Arg(0)
-	return fold(name, "xdel") || fold(name, "xdelex") || t.group == string(cmd.Arg(2))
+	return fold(name, "xdel") || fold(name, "xdelex") || k.group == string(cmd.Arg(2))
 }
 
 func (b *batch) hasAny(ids []string) bool {

@@ -123,6 +123,7 @@ func (s *Session) lose(list []loss, held []*batch, seen func(reply []byte)) Verd
 
 // takeLost takes what is held of what is going to be lost. The lock is held.
 func (e *Engine) takeLost(l *loss) (taken []*batch) {
+	e.spoil(l.of)
 	for b := range e.held {
 		if l.of(b.profile.target.targetKey) && (l.consumer == nil || *l.consumer == b.consumer.name) {
 			e.release(b)

@@ -128,7 +128,7 @@ func (e *Engine) join(rs *readSet, p *profile, now time.Time) {
 // takeHistory takes what is held for the consumer whose history a read asks for:
 // the server shows it that, and it must see it as it would without us.
 func (s *Session) takeHistory(cmd resp.Command) (taken []*batch) {
-	if s.e.holding.Load() == 0 {
+	if s.e.untouched() {
 		return nil
 	}
 	l, ok := s.parseRead(cmd)
@@ -142,6 +142,9 @@ func (s *Session) takeHistory(cmd resp.Command) (taken []*batch) {
 	if c == nil {
 		return nil
 	}
+	e.spoil(func(k targetKey) bool {
+		return k.db == s.id.DB && k.group == l.call.group && slices.Contains(l.call.streams, k.stream)
+	})
 	for stream, b := range c.held {
 		if slices.Contains(l.call.streams, stream) {
 			e.release(b)

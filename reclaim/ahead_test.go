@@ -1,0 +1,39 @@
+package reclaim
+
+import (
+	"testing"
+	"time"
+)
+
+// A client acks or deletes an entry while the reply to a claim that has got it is still on its way:
+// it was not held yet when the command came by, and must not be handed out once the client knows
+// that it is acked.
+func TestNamedWhileItsClaimIsUnderWay(t *testing.T) {
+	for _, name := range []string{"XACK", "XDEL"} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, nil, func(w *world) {
+				c := w.known("a", "b")
+				other := w.client(0)
+				w.abandon("a")
+				id := w.abandon("b")
+				time.Sleep(testMinIdle + 2*testInterval)
+				claimed := make(chan string)
+				go func() { claimed <- c.do(claimArgs("a", "w")...) }()
+				time.Sleep(6 * time.Millisecond) // the server has got it, and its reply is under way
+				args := map[string][]string{"XACK": {name, "b", "g", id}, "XDEL": {name, "b", id}}[name]
+				if r := other.do(args...); r != ":1\r\n" {
+					w.t.Fatalf("%q: %q", args, r)
+				}
+				if r := <-claimed; len(entriesOf(r)) != 1 {
+					w.t.Fatalf("the claim brought %q", r)
+				}
+				if n := w.engines[0].heldNow(); n != 0 {
+					w.t.Errorf("%d held", n)
+				}
+				if r := c.do(claimArgs("b", "w")...); len(entriesOf(r)) > 0 {
+					w.t.Errorf("handed out: %q", r)
+				}
+			})
+		})
+	}
+}
