@@ -27,6 +27,8 @@ type service struct {
 	Command     []string
 	Environment map[string]string
 	Ports       []string
+	Profiles    []string
+	Volumes     []string
 	Healthcheck *struct {
 		Test              []string
 		Interval, Timeout duration
@@ -88,6 +90,75 @@ func TestComposeNames(t *testing.T) {
 			} else if d.Condition == "service_healthy" && other.Healthcheck == nil {
 				t.Errorf("%s waits until %s is healthy, but nothing checks that", name, on)
 			}
+		}
+	}
+}
+
+// What is published is published on the host's loopback alone, what is mounted is there, and
+// cannot be written to.
+func TestComposeIsKeptIn(t *testing.T) {
+	for name, s := range readCompose(t).Services {
+		for _, published := range s.Ports {
+			if parts := strings.Split(published, ":"); len(parts) != 3 || parts[0] != "127.0.0.1" {
+				t.Errorf("%s: port %s is not published on loopback only", name, published)
+			}
+		}
+		for _, mounted := range s.Volumes {
+			parts := strings.Split(mounted, ":")
+			if len(parts) != 3 || parts[2] != "ro" {
+				t.Errorf("%s: %s can be written to", name, mounted)
+				continue
+			}
+			if _, err := os.Stat(root + parts[0]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// Prometheus scrapes the proxy where its telemetry is and finds its rules, Grafana asks that
+// Prometheus and finds the dashboard: each file names the next as the service before it has it.
+func TestComposeWatches(t *testing.T) {
+	c := readCompose(t)
+	px, prometheus, grafana := c.Services["streamproxy"], c.Services["prometheus"], c.Services["grafana"]
+	var scrape struct {
+		RuleFiles     []string `yaml:"rule_files"`
+		ScrapeConfigs []struct {
+			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	read := func(path string, into any) {
+		t.Helper()
+		if err := yaml.Unmarshal([]byte(readFile(t, path)), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("deploy/prometheus/prometheus.yml", &scrape)
+	_, port, _ := strings.Cut(px.Environment["STREAMPROXY_TELEMETRY_LISTEN"], ":")
+	if got := scrape.ScrapeConfigs[0].StaticConfigs[0].Targets; !slices.Equal(got, []string{"streamproxy:" + port}) {
+		t.Errorf("Prometheus scrapes %q, the proxy is at port %s", got, port)
+	}
+	for _, want := range append(scrape.RuleFiles, "prometheus.yml") {
+		if !slices.Contains(prometheus.Volumes, "./deploy/prometheus/"+want+":/etc/prometheus/"+want+":ro") {
+			t.Errorf("%s is not where Prometheus looks for it: %q", want, prometheus.Volumes)
+		}
+	}
+
+	var sources struct{ Datasources []struct{ Type, URL string } }
+	read("deploy/grafana/provisioning/datasources/prometheus.yml", &sources)
+	if s := sources.Datasources[0]; s.Type != "prometheus" || s.URL != "http://prometheus:9090" || len(prometheus.Ports) != 1 || !strings.HasSuffix(prometheus.Ports[0], ":9090") {
+		t.Errorf("Grafana asks %+v, Prometheus is at %q", s, prometheus.Ports)
+	}
+	var shown struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	read("deploy/grafana/provisioning/dashboards/streamproxy.yml", &shown)
+	for _, want := range []string{
+		"./deploy/grafana/streamproxy.json:" + shown.Providers[0].Options.Path + "/streamproxy.json:ro",
+		"./deploy/grafana/provisioning:/etc/grafana/provisioning:ro",
+	} {
+		if !slices.Contains(grafana.Volumes, want) {
+			t.Errorf("want %s mounted, there is %q", want, grafana.Volumes)
 		}
 	}
 }
