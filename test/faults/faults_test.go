@@ -80,6 +80,22 @@ var faults = []fault{
 	{name: "server's maxclients", inject: maxClients},
 	{name: "scripts flushed", inject: func(l *lab, r *rand.Rand) { l.server.Do("SCRIPT", "FLUSH") }},
 	{name: "descriptors run out", inject: descriptors},
+	{name: "packets lost", apart: true, inject: func(l *lab, r *rand.Rand) {
+		l.space.lose(0.01 + 0.4*r.Float64())
+		l.hold(r, 100*time.Millisecond, 3*time.Second)
+		l.space.lose(0)
+	}},
+	{name: "every packet lost", apart: true, inject: func(l *lab, r *rand.Rand) {
+		l.space.lose(1)
+		l.hold(r, 10*time.Millisecond, 3*time.Second)
+		l.space.lose(0)
+	}},
+	{name: "names not resolved", apart: true, inject: func(l *lab, r *rand.Rand) {
+		l.space.mood.Store(fails + r.Int32N(numMoods-fails))
+		l.link.Reset() // so that it has to ask
+		l.hold(r, 10*time.Millisecond, 3*time.Second)
+		l.space.mood.Store(answers)
+	}},
 }
 
 // hold lets a fault last.
@@ -164,6 +180,22 @@ func (l *lab) killServer(r *rand.Rand) {
 	}
 	l.hold(r, time.Millisecond, 2*time.Second)
 	l.server.Restart()
+	l.rewrite()
+}
+
+// rewrite lets the server write its file anew, so that it does not go on with one whose end it has
+// repaired: after several full disks such a file was found unreadable in its middle.
+func (l *lab) rewrite() {
+	if !l.durable {
+		return
+	}
+	idle := func() bool {
+		return l.server.Info("persistence", "aof_rewrite_in_progress") == "0" &&
+			l.server.Info("persistence", "aof_rewrite_scheduled") == "0"
+	}
+	poll(l.t, "no rewrite is under way", idle)
+	l.server.Do("BGREWRITEAOF")
+	poll(l.t, "the rewrite is over", idle)
 }
 
 // smallDisk mounts a file system of bounded size, where that is allowed; else the server gets an
@@ -215,6 +247,7 @@ func fillDisk(l *lab, r *rand.Rand) {
 		return l.server.Info("persistence", "aof_last_write_status") == "ok" && l.server.Info("persistence", "aof_buffer_length") == "0"
 	})
 	l.server.Do("CONFIG", "SET", "appendfsync", "always")
+	l.rewrite()
 }
 
 // fillDiskToTheEnd lets the server find its disk full when it has to write before it answers: it

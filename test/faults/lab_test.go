@@ -5,6 +5,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,8 @@ const garbage = '\xfe'
 type plan struct {
 	seed    uint64
 	durable bool // the server loses nothing when it is killed: AOF, fsync at every write
+	secure  bool // TLS between proxy and server
+	apart   bool // the proxy has a network of its own, if that is possible here
 	race    bool // the proxy is built with the race detector
 	mutant  string
 	clients int
@@ -43,6 +46,7 @@ type lab struct {
 	disk   string     // where the server keeps its files
 	small  bool       // the disk can be filled
 	server *redistest.Server
+	space  *network     // nil: the proxy has none of its own
 	link   *netlab.Link // between proxy and server
 	front  *netlab.Link // between some clients and the proxy
 	proxy  *process
@@ -78,8 +82,19 @@ func startLab(t testing.TB, p plan) *lab {
 		l.disk, l.small = smallDisk(t)
 		args = append(args, "--dir", l.disk, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "256mb")
 	}
-	l.server = redistest.Start(t, redistest.WithArgs(args...))
-	l.link = startLink(t, l.server.Addr())
+	options := []redistest.Option{redistest.WithArgs(args...)}
+	own := []string{"--upstream-timeout", "2s", "--dial-timeout", "1s", "--reclaim-interval", "1s", "--log-level", "warn"}
+	if p.secure {
+		a := redistest.NewAuthority(t)
+		options = append(options, redistest.WithTLS(t, a))
+		ca, cert, key := redistest.ClientFiles(t, a)
+		own = append(own, "--upstream-ca-file", ca, "--upstream-cert-file", cert, "--upstream-key-file", key)
+	}
+	if p.apart {
+		l.space = newNetwork(t)
+	}
+	l.server = redistest.Start(t, options...)
+	upstream := l.startLinks(t)
 	var flags []string
 	if p.mutant != "" {
 		flags = append(flags, "-tags", p.mutant)
@@ -87,15 +102,33 @@ func startLab(t testing.TB, p plan) *lab {
 	if p.race {
 		flags = append(flags, "-race")
 	}
-	l.proxy = startProcess(t, binary(t, binaries, flags...), "redis://"+l.link.Addr(), nil, []string{
-		"--upstream-timeout", "2s", "--dial-timeout", "1s", "--reclaim-interval", "1s", "--log-level", "warn"})
-	l.front = startLink(t, l.proxy.addr)
+	l.proxy = startProcess(t, binary(t, binaries, flags...), upstream, l.space, own)
+	l.front = startLink(t, netlab.Options{Upstream: l.proxy.addr})
 	return l
 }
 
-func startLink(t testing.TB, addr string) *netlab.Link {
+// startLinks puts the link before the server and returns the URL by which the proxy reaches it.
+func (l *lab) startLinks(t testing.TB) string {
 	t.Helper()
-	link, err := netlab.Start(netlab.Options{Upstream: addr})
+	o := netlab.Options{Upstream: l.server.Addr()}
+	scheme, host := "redis://", ""
+	if l.secure {
+		o.Upstream, scheme = l.server.TLSAddr(), "rediss://"
+	}
+	if l.space != nil {
+		o.Listen, host = net.JoinHostPort(l.space.lab, "0"), hostName
+	}
+	l.link = startLink(t, o)
+	addr := l.link.Addr()
+	if _, port, err := net.SplitHostPort(addr); err == nil && host != "" {
+		addr = net.JoinHostPort(host, port)
+	}
+	return scheme + addr
+}
+
+func startLink(t testing.TB, o netlab.Options) *netlab.Link {
+	t.Helper()
+	link, err := netlab.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -75,16 +76,21 @@ func binary(t testing.TB, folder string, flags ...string) string {
 	return path
 }
 
-// startProcess runs the program until the test ends. wrap goes before its own command line.
-func startProcess(t testing.TB, path, upstream string, wrap, args []string) *process {
+// startProcess runs the program until the test ends, in a network of its own if there is one.
+func startProcess(t testing.TB, path, upstream string, space *network, args []string) *process {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "faults") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
+	host := "127.0.0.1"
+	var wrap []string
+	if space != nil {
+		host, wrap = space.proxy, []string{"ip", "netns", "exec", space.space}
+	}
 	p := &process{
-		addr:      "127.0.0.1:" + strconv.Itoa(redistest.FreePort(t)),
-		telemetry: "127.0.0.1:" + strconv.Itoa(redistest.FreePort(t)),
+		addr:      net.JoinHostPort(host, strconv.Itoa(redistest.FreePort(t))),
+		telemetry: net.JoinHostPort(host, strconv.Itoa(redistest.FreePort(t))),
 		socket:    filepath.Join(folder, "s"),
 		ended:     make(chan struct{}),
 	}

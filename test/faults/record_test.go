@@ -13,11 +13,12 @@ import (
 
 // finding is one line of a record: what a run did and found.
 type finding struct {
-	Test       string              `json:"test"`
 	Revision   string              `json:"revision"`
 	Started    time.Time           `json:"started"`
 	Seed       uint64              `json:"seed"`
 	Durable    bool                `json:"durable"` // the server kept its data when it was killed
+	Secure     bool                `json:"secure"`  // TLS between proxy and server
+	Apart      bool                `json:"apart"`   // the proxy had a network of its own
 	Race       bool                `json:"race"`    // the proxy ran under the race detector
 	Clients    int                 `json:"clients"`
 	Seconds    float64             `json:"seconds"`
@@ -36,9 +37,9 @@ type injected struct {
 }
 
 // finding sums the run up.
-func (l *lab) finding(test string) finding {
-	f := finding{Test: test, Revision: revision(), Started: l.tally.began.UTC().Truncate(time.Second), Seed: l.seed,
-		Durable: l.durable, Race: l.race, Clients: l.clients, Seconds: time.Since(l.tally.began).Round(time.Second / 10).Seconds(),
+func (l *lab) finding() finding {
+	f := finding{Revision: revision(), Started: l.tally.began.UTC().Truncate(time.Second), Seed: l.seed,
+		Durable: l.durable, Secure: l.secure, Apart: l.space != nil, Race: l.race, Clients: l.clients, Seconds: time.Since(l.tally.began).Round(time.Second / 10).Seconds(),
 		Commands: l.tally.commands(), Verdicts: map[string]int64{}, Kinds: map[string]int64{},
 		Faults: map[string]injected{}, Violations: l.tally.violations, Soak: l.soak}
 	for v := range numVerdicts {
@@ -55,11 +56,11 @@ func (l *lab) finding(test string) finding {
 }
 
 // record appends the run to the file asked for, if one was.
-func (l *lab) record(test string) error {
+func (l *lab) record() error {
 	if *recordFlag == "" || l.mutant != "" {
 		return nil
 	}
-	line, err := json.Marshal(l.finding(test))
+	line, err := json.Marshal(l.finding())
 	if err != nil {
 		return err
 	}

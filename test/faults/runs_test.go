@@ -3,14 +3,15 @@
 package faults
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestLab breaks the proxy's world under load and wants every promise kept. The short form is one
-// run on a server that keeps its data and one on a server that loses them, the proxy under the race
-// detector.
+// TestLab breaks the proxy's world under load and wants every promise kept. The short form is two
+// runs, the proxy under the race detector: in a network of its own before a server that keeps its
+// data, and over TLS before one that loses them. The long form also takes turns between plain ones.
 func TestLab(t *testing.T) {
 	p := plan{race: true, clients: or(*clientsFlag, 200), time: or(*timeFlag, 8*time.Second),
 		gap: or(*gapFlag, 300*time.Millisecond), think: 5 * time.Millisecond, only: *onlyFlag}
@@ -20,15 +21,13 @@ func TestLab(t *testing.T) {
 	}
 	for i := range runs {
 		p.seed, p.durable = firstSeed()+uint64(i), i%2 == 0
-		l := experiment(t, p)
-		if l.injected() == 0 || l.tally.verdicts[done].Load() == 0 {
-			t.Error("nothing was broken or nothing served: this proves nothing")
-		}
+		p.apart, p.secure = i%4 == 0, i%4 == 1
+		t.Run(fmt.Sprint(p.seed), func(t *testing.T) { experiment(t, p) })
 	}
 }
 
 // experiment is one run: peace, faults, peace, the ledgers. What it finds fails the test.
-func experiment(t *testing.T, p plan) *lab {
+func experiment(t *testing.T, p plan) {
 	t.Helper()
 	l := startLab(t, p)
 	l.populate()
@@ -36,7 +35,9 @@ func experiment(t *testing.T, p plan) *lab {
 	l.breakThings()
 	l.finish()
 	l.report(t)
-	return l
+	if l.injected() == 0 || l.tally.verdicts[done].Load() == 0 {
+		t.Error("nothing was broken or nothing served: this proves nothing")
+	}
 }
 
 // raceReports counts what the race detector said about the proxy.
@@ -50,10 +51,10 @@ func (l *lab) raceReports() {
 func (l *lab) report(t *testing.T) {
 	t.Helper()
 	l.raceReports()
-	if err := l.record(t.Name()); err != nil {
+	if err := l.record(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("seed %d, durable %v: %d faults, %v", l.seed, l.durable, l.injected(), l.tally)
+	t.Logf("seed %d, durable %v, TLS %v, network %v: %d faults, %v", l.seed, l.durable, l.secure, l.space != nil, l.injected(), l.tally)
 	for _, name := range l.faultNames() {
 		t.Logf("  %3d × %-36s under %d commands", l.faults[name].times, name, l.faults[name].commands)
 	}

@@ -16,7 +16,9 @@ type fault struct {
 	name string
 	// durable says that it needs a server that keeps its data, volatile one that loses them.
 	durable, volatile bool
-	inject            func(l *lab, r *rand.Rand)
+	// apart says that it needs a network of the proxy's own.
+	apart  bool
+	inject func(l *lab, r *rand.Rand)
 }
 
 // faultCount says how often a fault was injected, and under how many commands.
@@ -35,7 +37,7 @@ func (l *lab) possible() []fault {
 	var list []fault
 	for _, f := range faults {
 		switch {
-		case f.durable && !l.durable, f.volatile && l.durable, l.only != "" && !slices.Contains(wanted, f.name):
+		case f.durable && !l.durable, f.volatile && l.durable, f.apart && l.space == nil, l.only != "" && !slices.Contains(wanted, f.name):
 		case f.name == diskFull && !l.small, f.name == diskFullExit && !l.small:
 		default:
 			list = append(list, f)

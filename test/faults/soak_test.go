@@ -19,8 +19,9 @@ const (
 
 // soakResult is what a soak measured beside its ledgers.
 type soakResult struct {
-	Before level `json:"before"` // at rest after the warm-up
-	After  level `json:"after"`  // at rest after the faults
+	Seconds float64 `json:"seconds"` // of faults
+	Before  level   `json:"before"`  // at rest after the warm-up
+	After   level   `json:"after"`   // at rest after the faults
 	// Memory of the process over the time of faults, in bytes: the means of the first and of the last
 	// part, a minute each or a third of a run that is shorter, and the peak.
 	FirstRSS int64 `json:"first_rss"`
@@ -47,7 +48,7 @@ func TestSoak(t *testing.T) {
 	l := startLab(t, p)
 	l.populate()
 	<-time.After(warmUp)
-	l.soak = &soakResult{Before: l.level(t)}
+	l.soak = &soakResult{Seconds: l.time.Seconds(), Before: l.level(t)}
 	watched := l.watchMemory()
 	l.breakThings()
 	watched()
