@@ -170,10 +170,13 @@ func (l *lab) client(id int, streams []*stream) func() {
 			return func() { l.pusher(id, q) }
 		}
 		return func() { l.popper(id, q) }
-	case 13:
-		return func() { l.publisher(id, fmt.Sprint("channel:", id)) }
-	case 14:
-		return func() { l.subscriber(id/20, fmt.Sprint("channel:", id-1)) }
+	case 13, 14:
+		pair := id - id%20
+		ch := l.shared(fmt.Sprint("channel", pair), func() any { return newChannel(fmt.Sprint("channel:", pair)) }).(*channel)
+		if id%20 == 13 {
+			return func() { l.publisher(id, ch) }
+		}
+		return func() { l.subscriber(id/20, ch) }
 	case 15:
 		return func() { l.giant(id) }
 	case 16, 17:

@@ -8,18 +8,63 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"streamproxy/internal/redistest"
 )
 
+// channel is the ledger of what one client publishes, 1, 2, 3, …, and another hears.
+type channel struct {
+	name string
+
+	mu     sync.Mutex
+	told   map[int]verdict // of what is not answered: it may come late, or not at all
+	heard  map[int]bool
+	latest int // heard, of those that were answered
+}
+
+func newChannel(name string) *channel {
+	return &channel{name: name, told: make(map[int]verdict), heard: make(map[int]bool)}
+}
+
+// settle notes what became of a message, unless it was answered.
+func (c *channel) settle(n int, v verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v != done {
+		c.told[n] = v
+	}
+}
+
+// hear notes that a message arrived, and returns what is wrong with that.
+func (c *channel) hear(n int) (promise, wrong string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.told[n] // done also for one that is under way
+	switch {
+	case c.heard[n]:
+		return "P3", "came twice"
+	case v.certain():
+		return "P3", "came, and its client was told " + v.String()
+	case v == done && n < c.latest:
+		return "P2", fmt.Sprint("came after ", c.latest)
+	}
+	c.heard[n] = true
+	if v == done {
+		c.latest = n
+	}
+	return "", ""
+}
+
 // publisher sends 1, 2, 3, … to a channel of its own.
-func (l *lab) publisher(id int, channel string) {
+func (l *lab) publisher(id int, ch *channel) {
 	s := l.newSession("publishes", id)
 	defer s.drop()
 	for n := 1; s.connect(); n++ {
-		reply := s.ask(false, "PUBLISH", channel, strconv.Itoa(n)+":"+channel+strings.Repeat(".", s.rnd.IntN(20000)))
+		reply := s.ask(false, "PUBLISH", ch.name, strconv.Itoa(n)+":"+ch.name+strings.Repeat(".", s.rnd.IntN(20000)))
 		v := verdictOf(reply)
+		ch.settle(n, v)
 		l.tally.count(s.kind, v)
 		if v == done && !strings.HasPrefix(reply, ":") {
 			l.tally.violate("P1", "%s %d: PUBLISH was answered %.80q", s.kind, id, reply)
@@ -30,10 +75,9 @@ func (l *lab) publisher(id int, channel string) {
 
 // subscriber expects its channel's messages, each at most once and in order. With RESP3 it asks
 // for echoes meanwhile, which no message may tear.
-func (l *lab) subscriber(id int, channel string) {
+func (l *lab) subscriber(id int, ch *channel) {
 	s := l.newSession("subscribers", id)
 	defer s.drop()
-	last := 0
 	for s.connect() {
 		if resp3 := id%2 == 0; resp3 {
 			if reply := s.ask(true, "HELLO", "3"); reply == "" || reply[0] != '%' {
@@ -42,29 +86,29 @@ func (l *lab) subscriber(id int, channel string) {
 				continue
 			}
 		}
-		reply := s.ask(true, "SUBSCRIBE", channel)
+		reply := s.ask(true, "SUBSCRIBE", ch.name)
 		l.tally.count(s.kind, verdictOf(reply))
-		if !strings.HasSuffix(reply, "$9\r\nsubscribe\r\n"+bulk(channel)+":1\r\n") {
+		if !strings.HasSuffix(reply, "$9\r\nsubscribe\r\n"+bulk(ch.name)+":1\r\n") {
 			s.drop()
 			continue
 		}
-		last = l.listen(s, channel, last)
+		l.listen(s, ch)
 	}
 }
 
-// listen reads messages until the connection is lost or left, and returns the last number.
-func (l *lab) listen(s *session, channel string, last int) int {
+// listen reads messages until the connection is lost or left.
+func (l *lab) listen(s *session, ch *channel) {
 	echo := ""
 	for n := 0; s.c != nil && !l.stopping(); n++ {
 		if s.rnd.IntN(500) == 0 {
 			s.drop()
-			return last
+			return
 		}
 		if s.id%2 == 0 && echo == "" && n%5 == 0 {
 			echo = fmt.Sprintf("%d:%d:%d", s.id, s.life, n)
 			if s.c.Send(redistest.Command("ECHO", echo)) != nil {
 				s.drop()
-				return last
+				return
 			}
 		}
 		s.c.Timeout = 500 * time.Millisecond
@@ -77,32 +121,31 @@ func (l *lab) listen(s *session, channel string, last int) int {
 				l.tally.closed.Add(1)
 			}
 			s.drop()
-			return last
+			return
 		case echo != "" && part == bulk(echo):
 			l.tally.count(s.kind, done)
 			echo = ""
 		default:
-			last = l.hear(s, channel, part, last)
+			l.hear(s, ch, part)
 		}
 	}
-	return last
 }
 
 // hear judges a message.
-func (l *lab) hear(s *session, channel, message string, last int) int {
+func (l *lab) hear(s *session, ch *channel, message string) {
 	if strings.IndexByte(message, garbage) >= 0 || verdictOf(message) != done {
-		return last
+		return
 	}
-	_, body, ok := strings.Cut(message, "$7\r\nmessage\r\n"+bulk(channel))
+	_, body, ok := strings.Cut(message, "$7\r\nmessage\r\n"+bulk(ch.name))
 	text, _ := unbulk(body)
 	number, rest, _ := strings.Cut(text, ":")
 	n, err := strconv.Atoi(number)
-	switch {
-	case !ok || err != nil || !strings.HasPrefix(rest, channel) || strings.Trim(rest[len(channel):], ".") != "":
+	if !ok || err != nil || !strings.HasPrefix(rest, ch.name) || strings.Trim(rest[len(ch.name):], ".") != "" {
 		l.tally.violate("P1", "%s %d: heard %.120q", s.kind, s.id, message)
-	case n <= last:
-		l.tally.violate("P2", "%s %d: heard %d after %d", s.kind, s.id, n, last)
+		return
+	}
+	if promise, wrong := ch.hear(n); wrong != "" {
+		l.tally.violate(promise, "%s %d: message %d %s", s.kind, s.id, n, wrong)
 	}
 	l.tally.count(s.kind, done)
-	return max(n, last)
 }
