@@ -31,6 +31,8 @@ type exclusive struct {
 	tx bool
 	// rewrite, if set, turns the reply into the one the client gets.
 	rewrite func(reply []byte) []byte
+	// mute: its failure is not answered, because something else is said instead.
+	mute bool
 	// commands is how many there are, if more than one.
 	commands int
 	// closeOnLoss: the loss of the connection is the command's success (SHUTDOWN).
@@ -77,6 +79,7 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 	borrowed := x.conn == nil
 	if borrowed {
 		if x.conn = s.borrow(); x.conn == nil {
+			s.failUnsent(max(x.commands, 1), x.mute)
 			return false
 		}
 	}
@@ -108,12 +111,11 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 }
 
 // borrow waits until the session has nothing in flight and takes a private
-// connection. It answers the command as not sent, and returns nil, if there is
-// none to be had.
+// connection. It returns nil if there is none to be had, or if an earlier command of
+// the pipeline has failed: the caller says so.
 func (s *session) borrow() *batcher.Conn {
 	s.waitIdle()
 	if s.failing() {
-		s.answer(s.notSent())
 		return nil
 	}
 	start := time.Now()
@@ -122,7 +124,6 @@ func (s *session) borrow() *batcher.Conn {
 	c, err := s.hub.borrow(ctx)
 	if err != nil {
 		s.p.noteDown(err)
-		s.failHere(1)
 		return nil
 	}
 	if f := s.p.cfg.Events.PrivateWait; f != nil {
@@ -135,7 +136,7 @@ func (s *session) borrow() *batcher.Conn {
 func (s *session) begin(e *exclusive) *exclusive {
 	e.ended = make(chan struct{})
 	n := max(e.commands, 1)
-	g := &segment{s: s, left: n, rewrite: e.rewrite}
+	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
 	if e.verb == VerbXReadGroup {
 		g.tee = &e.reply

@@ -155,7 +155,16 @@ func beforeAuth(v Verb) bool {
 
 // special runs a command that is not class shared.
 func (s *session) special(cmd resp.Command, route Route) {
-	if !s.room() || route.Verb != VerbQuit && s.refuse() { // answers from here fill its buffers too
+	if !s.room() { // answers from here fill its buffers too
+		return
+	}
+	switch {
+	case !s.failing() || route.Verb == VerbQuit:
+	case setsUp(route):
+		s.hangUp()
+		return
+	default:
+		s.failHere(1)
 		return
 	}
 	if s.parting != staying && !s.tx.multi && stays(route.Class) {
@@ -201,6 +210,15 @@ func (s *session) special(cmd resp.Command, route Route) {
 // executed; so must the proxy.
 func webRequest(cmd resp.Command) bool {
 	return fold(cmd.Arg(0), "post") || fold(cmd.Arg(0), "host:")
+}
+
+// setsUp lists the commands that change the client's connection, see hangUp.
+func setsUp(r Route) bool {
+	switch r.Verb {
+	case VerbSelect, VerbHello, VerbAuth, VerbReset:
+		return true
+	}
+	return r.Class == ClassSubscriber || r.Class == ClassForGood
 }
 
 // refuse answers a command as not sent if an earlier one of its pipeline failed, or the

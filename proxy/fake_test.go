@@ -208,6 +208,18 @@ func (f *fakeServer) cut(kind string) {
 	}
 }
 
+// leave goes away for good, and returns when the proxy has lost all it had of it, a dial included
+// that was under way.
+func (f *fakeServer) leave(t *testing.T, p *testProxy) {
+	t.Helper()
+	f.front.Close()
+	until(t, "the outage to be noticed", func() bool {
+		f.cut("")
+		st := p.Stats()
+		return st.Lanes == 0 && st.PrivateIdle == 0
+	})
+}
+
 // wait blocks until ok, which is called with the lock held.
 func (f *fakeServer) wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()

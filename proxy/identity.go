@@ -164,12 +164,13 @@ func (p *Proxy) prove(ctx context.Context, question []byte) (refusal []byte, err
 }
 
 // identify proves credentials and returns the key's user for them, who counts one
-// session more from now on. If they are wrong, or cannot be proven now, it answers so
-// and returns false. question is the
-// AUTH with which the server is asked.
+// session more from now on. If they are wrong, it answers so and returns false; if they
+// cannot be proven now, the session ends. question is the AUTH with which the server is
+// asked.
 func (s *session) identify(user, password string, question []byte) (keyUser string, ok bool) {
 	s.waitIdle()
-	if s.refuse() {
+	if s.failing() {
+		s.hangUp()
 		return "", false
 	}
 	ids := s.p.identities
@@ -180,7 +181,7 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 		refusal, err := s.p.prove(ctx, question)
 		if err != nil {
 			s.p.noteDown(err)
-			s.failHere(1)
+			s.hangUp()
 			return "", false
 		}
 		if refusal != nil {

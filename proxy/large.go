@@ -49,6 +49,7 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 		s.waitIdle()
 	}
 	if c == nil {
+		s.failHere(1)
 		return
 	}
 	x := exclusive{conn: c, kept: c == s.own, verb: route.Verb, bodyOpen: true}

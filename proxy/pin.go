@@ -95,14 +95,12 @@ func (r *pipe) Flush() { r.s.flush() }
 // Pace implements batcher.Sink.
 func (r *pipe) Pace(limit int64, stall time.Duration) bool { return r.s.pace(limit, stall) }
 
-// pin gives the session a connection for good, cmd being the first bytes for it.
+// pin gives the session a connection for good, cmd being the first bytes for it. If
+// there is none to be had, the session ends.
 func (s *session) pin(cmd []byte) {
 	c := s.borrow()
-	if c == nil {
-		return
-	}
-	if !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
-		s.failHere(1)
+	if c == nil || !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
+		s.hangUp()
 		return
 	}
 	s.dropLane()

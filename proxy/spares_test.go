@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"streamproxy/batcher"
+	"streamproxy/internal/redistest"
 )
 
 // Spares are used from the warm end and trimmed from the cold one.
@@ -99,7 +100,7 @@ func (f *fakeServer) kinds(kind string) (n int) {
 // ever. Those that can be had are kept, and are forgotten once they are empty.
 func TestHubsAreForgotten(t *testing.T) {
 	f := startFake(t)
-	p := startProxy(t, f, func(c *Config) { c.UpstreamWait = 50 * time.Millisecond })
+	p := startProxy(t, f, nil)
 	c := p.client()
 	for db := 16; db < 26; db++ {
 		expect(t, c, "-ERR DB index is out of range\r\n", "SELECT", fmt.Sprint(db))
@@ -111,12 +112,19 @@ func TestHubsAreForgotten(t *testing.T) {
 	expect(t, c, bulkReply("a"), "GET", "a")
 	other := p.client()
 	expect(t, other, "+OK\r\n", "SELECT", "3")
-	f.front.Close()
-	f.cut("")
-	until(t, "the outage to be noticed", func() bool { return p.Stats().Lanes == 0 })
+	f.leave(t, p)
+	var waiting []*redistest.Client
 	for db := 4; db < 8; db++ {
-		expect(t, c, string(replyNotSent), "SELECT", fmt.Sprint(db))
+		w := p.client()
+		if err := w.SendCommand("SELECT", fmt.Sprint(db)); err != nil {
+			t.Fatal(err)
+		}
+		waiting = append(waiting, w)
 	}
+	for _, w := range waiting {
+		expectEnd(t, w)
+	}
+	until(t, "their hubs to go", func() bool { return len(p.allHubs()) <= 2 })
 	if n := len(p.allHubs()); n != 2 {
 		t.Errorf("%d hubs, want those of databases 0 and 3", n)
 	}

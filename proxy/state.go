@@ -58,13 +58,14 @@ func (s *session) selectDB(cmd resp.Command) {
 }
 
 // moveTo puts the session on the lane of another key. If the server refuses that
-// key, or cannot be reached, it answers so and returns false.
+// key, it answers so and returns false; if it cannot be reached, the session ends.
 func (s *session) moveTo(key upstream.Key) bool {
 	if key == s.key {
 		return true
 	}
 	s.waitIdle()
-	if s.refuse() {
+	if s.failing() {
+		s.hangUp()
 		return false
 	}
 	h := s.p.hubOf(key)
@@ -76,7 +77,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 			s.answer(he.Reply)
 		} else {
 			s.p.noteDown(err)
-			s.failHere(1)
+			s.hangUp()
 		}
 		s.p.leaveHub(h)
 		return false
@@ -119,13 +120,20 @@ func (s *session) hello(cmd resp.Command) {
 }
 
 // greet asks the server for the reply to HELLO and puts the session's own id in it.
-// On a lane of that protocol version the question changes nothing.
+// On a lane of that protocol version the question changes nothing. It waits for the
+// reply: nothing may follow if there is none.
 func (s *session) greet(proto int) {
 	request := resp.AppendCommand(nil, "HELLO")
 	if proto != 0 {
 		request = resp.AppendCommand(nil, "HELLO", strconv.Itoa(proto))
 	}
-	s.ask(request, func(reply []byte) []byte { return replaceID(reply, s.id) })
+	s.waitIdle()
+	rewrite := func(reply []byte) []byte { return replaceID(reply, s.id) }
+	s.submitAs(&segment{s: s, rewrite: rewrite, mute: true}, request, 1)
+	s.waitIdle()
+	if s.failing() {
+		s.hangUp()
+	}
 }
 
 // helloArgs is a HELLO that is understood.

@@ -33,20 +33,21 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 	if n == 0 || !s.room() {
 		return false
 	}
+	mute := special != nil && special.mute
 	for {
 		if s.failing() {
-			s.failHere(n)
+			s.failUnsent(n, mute)
 			return false
 		}
 		if s.conn == nil && (special == nil || special.plain()) && s.laneless() {
 			x := exclusive{commands: n}
 			if special != nil {
-				x.rewrite = special.rewrite
+				x.rewrite, x.mute = special.rewrite, special.mute
 			}
 			return s.runExclusive(raw, x)
 		}
 		if s.conn == nil && !s.join() {
-			s.failHere(n)
+			s.failUnsent(n, mute)
 			return false
 		}
 		g := s.expect(special, n)
@@ -60,7 +61,7 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 		s.unexpect(g, n)
 		s.waitIdle()      // a connection that takes nothing still answers or fails what it has
 		if s.own != nil { // with it went what the server kept for this client
-			s.failHere(n)
+			s.failUnsent(n, mute)
 			return false
 		}
 		s.dropLane()
@@ -111,11 +112,31 @@ func (s *session) unexpect(g *segment, n int) {
 
 // failHere answers n commands as not sent, and with them the rest of their
 // pipeline: a pipeline is never torn.
-func (s *session) failHere(n int) {
+func (s *session) failHere(n int) { s.failUnsent(n, false) }
+
+// failUnsent is failHere, which says nothing if mute.
+func (s *session) failUnsent(n int, mute bool) {
 	s.poisoned.Store(true)
 	for range n {
-		s.answer(s.notSent())
+		if !mute {
+			s.answer(s.notSent())
+		}
 	}
+}
+
+// hangUp ends the session, behind the replies to its earlier commands, in place of a
+// reply to a command that changes the client's connection and that nobody could carry
+// out. Libraries send those while they connect, and take an error for the server's
+// refusal: they go on in the older protocol, in another database, or subscribed to
+// nothing. A connection that is lost they make anew; and what such a command does ends
+// with the connection, so its end says all that an error would. A client that has been
+// dismissed hears that instead: it is about to go anyway.
+func (s *session) hangUp() {
+	if s.parting != staying {
+		s.failHere(1)
+		return
+	}
+	s.ending = true
 }
 
 // join puts the session on a lane of its key. It waits for an upstream that is

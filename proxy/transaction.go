@@ -98,9 +98,7 @@ func (s *session) ownConn() bool {
 	c := s.borrow()
 	if c == nil || c.SetOwner(&pipe{s: s}) != nil {
 		<-s.p.txSlots
-		if c != nil {
-			s.failHere(1)
-		}
+		s.failHere(1)
 		return false
 	}
 	s.dropLane()
