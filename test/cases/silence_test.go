@@ -26,7 +26,7 @@ func timeout(d time.Duration) func(*proxy.Config) {
 func TestCase05LateReply(t *testing.T) {
 	t.Parallel()
 	u := startFake(t)
-	f := startProxy(t, u.addr, timeout(150*time.Millisecond))
+	f := startProxy(t, u.addr, timeout(time.Second))
 	c1, c2 := f.client(), f.client()
 	for _, late := range []time.Duration{0, 10 * time.Millisecond, 50 * time.Millisecond} {
 		c1.sends(redistest.Command("GET", "a"))
