@@ -76,12 +76,12 @@ func TestParseScript(t *testing.T) {
 
 func TestInteresting(t *testing.T) {
 	for _, name := range []string{"get", "SET", "EvalSha", "script", "XAUTOCLAIM", "xreadgroup", "xack", "XDEL",
-		"xackdel", "XDELEX", "xclaim", "XNACK", "xgroup", "del", "UNLINK", "rename", "RENAMENX", "FlushAll", "flushdb"} {
+		"xackdel", "XDELEX", "xclaim", "XNACK", "xgroup", "del", "UNLINK", "rename", "RENAMENX", "FlushAll", "flushdb", "XPending"} {
 		if !Interesting([]byte(name)) {
 			t.Errorf("%s is not", name)
 		}
 	}
-	for _, name := range []string{"", "GETS", "MGET", "INCR", "XADD", "XREAD", "EVAL", "XPENDING", "EXPIREAT", "\x00ET"} {
+	for _, name := range []string{"", "GETS", "MGET", "INCR", "XADD", "XREAD", "EVAL", "XRANGE", "EXPIREAT", "\x00ET"} {
 		if Interesting([]byte(name)) {
 			t.Errorf("%s is", name)
 		}

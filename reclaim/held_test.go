@@ -159,6 +159,43 @@ func TestMovedWhileHeldGoesBackFirst(t *testing.T) {
 	})
 }
 
+// TestServerFindsWhatIsHeld: commands that are left to the server see the entries where they would
+// be without us.
+func TestServerFindsWhatIsHeld(t *testing.T) {
+	short := []string{"XAUTOCLAIM", "b", "g", "w", "1000", "0-0"}
+	for name, commands := range map[string][][]string{
+		"another form":      {{"XAUTOCLAIM", "b", "g", "w", testMinIdleMS, "0-0", "COUNT", "010"}},
+		"a short min-idle":  {short},
+		"in a transaction":  {{"MULTI"}, short, {"EXEC"}},
+		"listed":            {{"XPENDING", "b", "g", "-", "+", "10"}},
+		"listed in a block": {{"MULTI"}, {"XPENDING", "b", "g", "-", "+", "10"}, {"EXEC"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			holding(t, func(w *world, c *testClient, id string) {
+				for _, other := range []string{"a", "b"} { // not of another stream, nor of another group
+					c.do("XPENDING", other, map[string]string{"a": "g", "b": "h"}[other], "-", "+", "1")
+				}
+				if n := w.engines[0].heldNow(); n != 1 {
+					w.t.Fatalf("%d held", n)
+				}
+				var r string
+				if len(commands) == 1 {
+					r = c.do(commands[0]...)
+				} else {
+					r = c.block(commands...)
+				}
+				if strings.Contains(name, "listed") {
+					if !strings.Contains(r, "dead") {
+						w.t.Errorf("%q", r)
+					}
+				} else if !strings.Contains(r, id) {
+					w.t.Errorf("%q", r)
+				}
+			})
+		})
+	}
+}
+
 func TestHistoryReadSeesNothingHeld(t *testing.T) {
 	holding(t, func(w *world, c *testClient, id string) {
 		c.do("XREADGROUP", "GROUP", "g", "w", "STREAMS", "b", "0")

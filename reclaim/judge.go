@@ -61,13 +61,19 @@ type manner struct {
 func (s *Session) claim(cmd resp.Command) Verdict {
 	c, ok := parseClaim(cmd)
 	if !ok {
-		return s.forward("form")
+		return s.after(s.takeAhead(cmd), func() Verdict { return s.forward("form") })
 	}
-	return s.judge(c, manner{
-		name:  "xautoclaim",
-		wrap:  func(b []byte) []byte { return b },
-		watch: s.watchClaim,
-	})
+	judge := func() Verdict {
+		return s.judge(c, manner{
+			name:  "xautoclaim",
+			wrap:  func(b []byte) []byte { return b },
+			watch: s.watchClaim,
+		})
+	}
+	if c.minIdle < MinIdle {
+		return s.after(s.takeAhead(cmd), judge)
+	}
+	return judge()
 }
 
 // form judges the whole transaction around one.

@@ -15,6 +15,7 @@ const (
 	kindMove   // XCLAIM, XNACK: somebody moves entries by name
 	kindGroup  // XGROUP
 	kindDrop   // DEL, FLUSHALL and others that end streams
+	kindList   // XPENDING
 )
 
 // Interesting reports whether a command of this name can mean anything to a
@@ -57,8 +58,11 @@ func kindOf(name []byte) kind {
 			return kindDrop
 		}
 	case 8:
-		if fold(name, "flushall") || fold(name, "renamenx") {
+		switch {
+		case fold(name, "flushall"), fold(name, "renamenx"):
 			return kindDrop
+		case fold(name, "xpending"):
+			return kindList
 		}
 	case 10:
 		switch {

@@ -73,6 +73,8 @@ func (s *Session) Command(cmd resp.Command) Verdict {
 		return s.group(cmd)
 	case kindDrop:
 		return s.drop(cmd)
+	case kindList:
+		return s.after(s.takeListed(cmd), pass)
 	}
 	return Verdict{}
 }
@@ -97,6 +99,10 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 			s.hintMove(c)
 		case kindRead:
 			moved = append(moved, s.takeHistory(c)...)
+		case kindClaim:
+			moved = append(moved, s.takeAhead(c)...)
+		case kindList:
+			moved = append(moved, s.takeListed(c)...)
 		case kindGroup, kindDrop:
 			if l, ok := s.losing(c); ok {
 				lost = append(lost, l)

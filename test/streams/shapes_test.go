@@ -11,17 +11,17 @@ import (
 	"streamproxy/internal/redistest"
 )
 
-// shapeServers are the environment variables that name a server's binary, "" for the one on PATH.
-var shapeServers = []struct{ name, variable string }{
+// servers are the environment variables that name a server's binary, "" for the one on PATH.
+var servers = []struct{ name, variable string }{
 	{"debian", ""},
+	{"oldest", "REDIS_62_SERVER"},
 	{"current", "REDIS_CURRENT_SERVER"},
 	{"valkey", "VALKEY_SERVER"},
 }
 
-// Whatever state a stream is in, a client gets the bytes that the server itself would have sent: two
-// servers go through the same, one of them is asked through the proxy.
-func TestShapes(t *testing.T) {
-	for _, server := range shapeServers {
+// everyServer runs a test with each kind of server.
+func everyServer(t *testing.T, test func(*testing.T)) {
+	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			if server.variable != "" {
 				path := os.Getenv(server.variable)
@@ -33,11 +33,19 @@ func TestShapes(t *testing.T) {
 				}
 				t.Setenv("REDIS_SERVER", path)
 			}
-			for _, proto := range []string{"2", "3"} {
-				t.Run("RESP"+proto, func(t *testing.T) { shapes(t, proto) })
-			}
+			test(t)
 		})
 	}
+}
+
+// Whatever state a stream is in, a client gets the bytes that the server itself would have sent: two
+// servers go through the same, one of them is asked through the proxy.
+func TestShapes(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		for _, proto := range []string{"2", "3"} {
+			t.Run("RESP"+proto, func(t *testing.T) { shapes(t, proto) })
+		}
+	})
 }
 
 // twins are a client of the proxy and one of a server of its own, which are told the same.
@@ -49,18 +57,7 @@ type twins struct {
 }
 
 func shapes(t *testing.T, proto string) {
-	a, b := redistest.Start(t), redistest.Start(t)
-	f := startProxy(t, a.Addr())
-	w := &twins{t: t, proxied: f.client(), plain: direct(t, b), servers: [2]*client{direct(t, a), direct(t, b)}}
-	for _, c := range w.servers {
-		groups(c, "g", []string{"s", "next", "gone"})
-		c.gets("+OK\r\n", "SET", "string", "v")
-		c.ask("ACL", "SETUSER", "weak", "on", ">weak", "~*", "+@all", "-xautoclaim")
-		w.sha = c.loadRelease()
-	}
-	for _, c := range []*client{w.proxied, w.plain} {
-		c.ask("HELLO", proto)
-	}
+	w, f := startTwins(t, proto)
 	w.same("unknown", readCommand("g", "c", 10, -1, []string{"s", "next", "gone"}))
 	w.pass("unknown")
 	for _, stream := range []string{"s", "next", "gone"} {
@@ -75,6 +72,23 @@ func shapes(t *testing.T, proto string) {
 	if f.count("local multi") == 0 || f.count("local xautoclaim") == 0 || f.count("delivered") == 0 {
 		t.Error("the proxy has answered nothing by itself")
 	}
+}
+
+func startTwins(t *testing.T, proto string) (*twins, *front) {
+	t.Helper()
+	a, b := redistest.Start(t), redistest.Start(t)
+	f := startProxy(t, a.Addr())
+	w := &twins{t: t, proxied: f.client(), plain: direct(t, b), servers: [2]*client{direct(t, a), direct(t, b)}}
+	for _, c := range w.servers {
+		groups(c, "g", []string{"s", "next", "gone"})
+		c.gets("+OK\r\n", "SET", "string", "v")
+		c.ask("ACL", "SETUSER", "weak", "on", ">weak", "~*", "+@all", "-xautoclaim")
+		w.sha = c.loadRelease()
+	}
+	for _, c := range []*client{w.proxied, w.plain} {
+		c.ask("HELLO", proto)
+	}
+	return w, f
 }
 
 // same sends the same to both and compares the replies.
