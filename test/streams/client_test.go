@@ -154,8 +154,9 @@ func entries(ids ...string) string {
 // The replies to an XAUTOCLAIM that finds nothing, to a read that finds nothing, and what is left
 // when all is acked.
 const (
-	nothingClaimed = "*3\r\n$3\r\n0-0\r\n*0\r\n*0\r\n"
-	nothingRead    = "*-1\r\n"
+	nothingClaimed   = "*3\r\n$3\r\n0-0\r\n*0\r\n*0\r\n"
+	nothingClaimed62 = "*2\r\n$3\r\n0-0\r\n*0\r\n" // before Redis 7
+	nothingRead      = "*-1\r\n"
 )
 
 // reset leaves without goodbye: the peer gets RST, as after a crash.

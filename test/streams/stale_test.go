@@ -16,7 +16,9 @@ import (
 func (c *client) learn(group, consumer, minIdle string, streams ...string) {
 	c.t.Helper()
 	c.gets(nothingRead, readCommand(group, consumer, 10, -1, streams)...)
-	c.gets(nothingClaimed, claimCommand(streams[0], group, consumer, minIdle, "10")...)
+	if got := c.ask(claimCommand(streams[0], group, consumer, minIdle, "10")...); got != nothingClaimed && got != nothingClaimed62 {
+		c.t.Fatalf("the first claim is answered %q", got)
+	}
 	for _, s := range streams {
 		c.state(s, group, "cold")
 	}
