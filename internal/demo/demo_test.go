@@ -116,6 +116,7 @@ func TestRunExternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.External = true
+	o.Proxy.Reclaim.Interval = time.Second // then the proxy takes a lease in so short a time
 	before := server.Info("commandstats", "cmdstat_auth")
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -124,6 +125,9 @@ func TestRunExternal(t *testing.T) {
 	checkShift(t, out.String())
 	if got := server.Info("commandstats", "cmdstat_set"); !strings.HasPrefix(got, "calls=") {
 		t.Errorf("nobody stored anything: %s", got)
+	}
+	if got := server.Info("commandstats", "cmdstat_lrange"); !strings.HasPrefix(got, "calls=") {
+		t.Errorf("no lease was taken: %s", got)
 	}
 	if got := server.Info("commandstats", "cmdstat_auth"); got == before {
 		t.Error("nobody gave the password")

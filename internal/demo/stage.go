@@ -79,6 +79,7 @@ func (st *stage) openSides(o Options, target upstream.Target) error {
 	}
 	cfg := o.Proxy
 	cfg.Upstream = st.proxied.target
+	cfg.DrainMin, cfg.DrainIdle = 0, 0 // when the proxy ends, its clients have left
 	countWrites(&cfg, &st.proxied.meter)
 	if st.proxy, err = proxy.New(cfg); err != nil {
 		_ = front.Close()
@@ -117,10 +118,15 @@ func dialDirect(s *side, timeout time.Duration) func(context.Context) (net.Conn,
 	}
 }
 
+// partingTime bounds how long the proxy may take leave of the server.
+const partingTime = 5 * time.Second
+
 // close ends what was started, the nearest end first, and waits for it.
 func (st *stage) close() {
 	if st.proxy != nil {
-		st.proxy.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), partingTime)
+		st.proxy.Shutdown(ctx) // not Close: its lease would stay at the server for a while
+		cancel()
 		st.serving.Wait()
 	}
 	for _, s := range []*side{st.direct, st.proxied} {

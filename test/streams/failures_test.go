@@ -95,6 +95,31 @@ func TestCase49StoppedLeader(t *testing.T) {
 	t.Logf("the lease was taken over after %v", took)
 }
 
+// A proxy that is told to end gives its lease up before it does. One that another holds by then stays.
+func TestTerminatedLeader(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	at := direct(t, s)
+	groups(at, "g", []string{"s"})
+	p := startProcess(t, s.Addr())
+	c := connect(t, p.addr)
+	c.learn("g", "c", minIdleMillis, "s")
+	eventually(t, "it leads", p.leads)
+	p.signal(syscall.SIGTERM)
+	p.once.Do(func() { _ = p.cmd.Wait() })
+	at.gets("*0\r\n", "KEYS", "*lease*")
+
+	p = startProcess(t, s.Addr())
+	c = connect(t, p.addr)
+	c.learn("g", "c", minIdleMillis, "s")
+	eventually(t, "it leads", p.leads)
+	lease := text(at.value("KEYS", "*lease*").Elems[0])
+	at.gets("+OK\r\n", "SET", lease, "another's")
+	p.signal(syscall.SIGTERM)
+	p.once.Do(func() { _ = p.cmd.Wait() })
+	at.gets(bulk("another's"), "GET", lease)
+}
+
 // Redis is killed, with everything it has acknowledged on disk, among messages and entries that are
 // being reclaimed. Nothing is lost, and what was acked stays so.
 func TestKilledRedis(t *testing.T) {
