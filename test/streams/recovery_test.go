@@ -13,8 +13,9 @@ import (
 	"streamproxy/reclaim"
 )
 
-// recoveries are the ways in which a dead worker's entries reach another. A worker that never
-// blocks gets them by its own asking alone; one that never asks, by its blocked read alone.
+// recoveries are the ways in which a dead worker's entries reach another. There is no switch for
+// either: a worker that never blocks gets them by its own asking alone; one that never asks, or only
+// after reads that brought something, on an idle queue, by its blocked read.
 var recoveries = []struct {
 	name  string
 	form  form
@@ -23,6 +24,8 @@ var recoveries = []struct {
 }{
 	{"with a lock, busy", locked, 2 * time.Second, true},
 	{"with a lock, idle", locked, 2 * time.Second, false},
+	{"with a lock, busy, never blocked", locked, -1, true},
+	{"with a lock, idle, never blocked", locked, -1, false},
 	{"asks alone, idle", plain, 500 * time.Millisecond, false},
 	{"in a transaction, busy", whole, 2 * time.Second, true},
 	{"in a transaction, busy, never blocked", whole, -1, true},
@@ -70,6 +73,36 @@ func TestRecovery(t *testing.T) {
 			l.exact(t, fresh, 0) // the dying one may have been quicker to read
 			nothingLeft(c, "g", list)
 			path(t, f, tt.form, tt.block)
+		})
+	}
+}
+
+// A library that lists what is idle and claims it by id is served by the server: what it lists must be
+// true now, and the proxy knows what was true at its last look. It recovers as without a proxy, and
+// beside what the proxy gives its blocked reads if there is a rule for its group: each entry once.
+func TestListingRecovery(t *testing.T) {
+	for name, rules := range map[string][]reclaim.GroupRule{
+		"forwarded": nil, "beside a rule": {{Pattern: "g", MinIdle: minIdle}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			f := startProxy(t, s.Addr(), func(c *proxy.Config) { c.Reclaim.Groups = rules })
+			c := direct(t, s)
+			list := names("s", 161)
+			groups(c, "g", list)
+			l := newLedger()
+			worker{group: "g", name: "live", streams: list, form: listing, block: 500 * time.Millisecond, count: 8, ledger: l}.start(t, f.addr, false)
+			dead := abandon(direct(t, s), "g", "dead", list, 500)
+			killed := time.Now()
+			eventually(t, "all have been acked", func() bool { return l.settled(dead) == len(dead) })
+			if took, limit := l.last(dead).Sub(killed), bound(500*time.Millisecond)+slack; took > limit {
+				t.Errorf("took %v, more than %v", took, limit)
+			}
+			l.exact(t, dead, 2)
+			nothingLeft(c, "g", list)
+			t.Logf("%v after the kill, %d entries by the proxy; at the server cmdstat_xpending:%s",
+				l.last(dead).Sub(killed).Round(time.Millisecond), f.count("delivered"), s.Info("commandstats", "cmdstat_xpending"))
 		})
 	}
 }

@@ -20,10 +20,11 @@ import (
 type form int
 
 const (
-	never  form = iota
-	plain       // XAUTOCLAIM alone, before every read
-	locked      // with a lock around it, after every read: taskiq-redis up to 1.2.2
-	whole       // in a transaction with its lock, after reads that brought something: 1.2.3 and later
+	never   form = iota
+	plain        // XAUTOCLAIM alone, before every read
+	locked       // with a lock around it, after every read: taskiq-redis up to 1.2.2
+	listing      // XPENDING, then XCLAIM of what it lists, now and then
+	whole        // in a transaction with its lock, after reads that brought something: 1.2.3 and later
 )
 
 // worker reads a group's streams, asks for what is abandoned, and acks what it gets.
@@ -131,7 +132,7 @@ func (w *worker) turn() error {
 			return err
 		}
 	}
-	if w.form == locked || w.form == whole && !v.Null {
+	if w.form == locked || w.form == listing || w.form == whole && !v.Null {
 		err = w.pass()
 	}
 	if v.Null && w.block < 0 { // a poll needs a pace
@@ -143,7 +144,9 @@ func (w *worker) turn() error {
 // pass asks for abandoned entries of every stream.
 func (w *worker) pass() error {
 	for i, s := range w.streams {
-		ask := map[form]func(stream, lock, token string) (string, error){plain: w.plain, locked: w.locked, whole: w.whole}[w.form]
+		ask := map[form]func(stream, lock, token string) (string, error){
+			plain: w.plain, locked: w.locked, whole: w.whole, listing: w.listing,
+		}[w.form]
 		raw, err := ask(s, w.lockOf(s), w.name+"-"+strconv.Itoa(i))
 		if err != nil {
 			return err
@@ -174,6 +177,28 @@ func (w *worker) claimCommand(stream string) []string {
 }
 
 func (w *worker) plain(stream, _, _ string) (string, error) { return w.c.Do(w.claimCommand(stream)...) }
+
+// listing asks what is idle, as some libraries do that claim by id. What it claims is shown as
+// XAUTOCLAIM would show it.
+func (w *worker) listing(stream, _, _ string) (string, error) {
+	raw, err := w.c.Do("XPENDING", stream, w.group, "IDLE", minIdleMillis, "-", "+", strconv.Itoa(w.count))
+	if err != nil {
+		return "", err
+	}
+	list, _, err := resp.Parse([]byte(raw))
+	if err != nil || list.Kind != '*' {
+		return "", fmt.Errorf("XPENDING: %q, %w", raw, err)
+	}
+	args := []string{"XCLAIM", stream, w.group, w.name, minIdleMillis}
+	for _, line := range list.Elems {
+		args = append(args, text(line.Elems[0]))
+	}
+	if len(list.Elems) == 0 {
+		return "", nil
+	}
+	raw, err = w.c.Do(args...)
+	return "*2\r\n" + bulk("0-0") + raw, err
+}
 
 // locked leaves a stream alone whose lock somebody holds.
 func (w *worker) locked(stream, lock, token string) (string, error) {
