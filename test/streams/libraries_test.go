@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -152,16 +153,22 @@ func TestTaskiqRecovery(t *testing.T) {
 }
 
 // Workers of other libraries receive through the proxy, and get what a dead one has left behind.
+// Prefect, whose installation takes minutes and 258 MB, is one of them with CASES_LONG=1 only.
 func TestOtherLibraries(t *testing.T) {
 	for _, tt := range []struct {
 		name, stream, group string
 		fresh               int // how many messages are for the living: one that reclaims may do nothing else
 		command             func(*testing.T) []string
+		long                bool
 	}{
-		{"docket", "d:stream", "docket-workers", 40, python("docket_worker.py", "pydocket==0.27.0", "redis==8.1.0")},
-		{"faststream", "f", "workers", 0, python("faststream_worker.py", "faststream[redis]==0.7.8", "redis==8.1.0")},
-		{"moleculer-channels", "m", "workers", 40, node("moleculer_worker.js")},
+		{"docket", "d:stream", "docket-workers", 40, python("docket_worker.py", "pydocket==0.27.0", "redis==8.1.0"), false},
+		{"faststream", "f", "workers", 0, python("faststream_worker.py", "faststream[redis]==0.7.8", "redis==8.1.0"), false},
+		{"moleculer-channels", "m", "workers", 40, node("moleculer_worker.js"), false},
+		{"prefect", "p", "workers", 40, python("prefect_worker.py", "prefect-redis==0.3.0", "prefect==3.9.1", "redis==8.1.0"), true},
 	} {
+		if tt.long && os.Getenv("CASES_LONG") != "1" {
+			continue
+		}
 		command := tt.command(t)
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
