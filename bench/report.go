@@ -53,11 +53,13 @@ spread is the distance between the slowest and the fastest round. On a shared ma
 numbers are colour: compare sides within a table.
 `
 
-// report writes docs/benchmarks.md and its pictures from whatever results there are.
+// report writes docs/benchmarks.md, its pictures, and the README's figures from whatever results
+// there are.
 func report(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	results := flags.String("results", "bench/results", "folder of the JSON results")
 	docs := flags.String("docs", "docs", "folder of the page")
+	readme := flags.String("readme", "README.md", "page that shows the most important figures; empty: none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -93,7 +95,10 @@ func report(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, "written:", path)
-	return nil
+	if *readme == "" {
+		return nil
+	}
+	return writeFigures(*readme, *results)
 }
 
 // write adds the chapter to the page and its pictures to the folder.
