@@ -15,6 +15,9 @@ type LaneOptions struct {
 	Dial func(ctx context.Context, l *Lane) (*Conn, error)
 	// Pause returns how long to wait after the n-th failure in a row (from 1).
 	Pause func(n int) time.Duration
+	// Final, if set, says that dialling again is no use. Whoever waits gets the error;
+	// whoever asks later has it tried once more.
+	Final func(err error) bool
 	// Events observes.
 	Events *Events
 }
@@ -27,8 +30,9 @@ type Lane struct {
 
 	mu      sync.Mutex
 	dialing bool
-	ready   chan struct{} // closed when the dialling under way has ended in success
+	ready   chan struct{} // closed when the dialling under way has ended
 	failed  error         // how the last dial ended; nil while none has failed since the last success
+	final   bool          // and the dialling with it
 	lost    bool          // the last connection has ended, not been retired
 	since   int64         // when the last connection was installed
 	short   int           // connections in a row that were lost soon after
@@ -74,6 +78,9 @@ func (l *Lane) Await(ctx context.Context) (*Conn, error) {
 		}
 		select {
 		case <-ready:
+			if err := l.givenUp(); err != nil {
+				return nil, err
+			}
 		case <-ctx.Done():
 			return nil, l.lastError(ctx.Err())
 		case <-l.ctx.Done():
@@ -93,11 +100,21 @@ func (l *Lane) want() (ready <-chan struct{}, err error) {
 	}
 	// Whoever asks has seen no connection, but one may have come since.
 	if !l.dialing && l.Conn() == nil {
-		l.dialing = true
+		l.dialing, l.final = true, false
 		l.ready = make(chan struct{})
 		l.wg.Go(l.dial)
 	}
 	return l.ready, nil
+}
+
+// givenUp returns the error with which the dialling has ended, if it has.
+func (l *Lane) givenUp() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.final {
+		return l.failed
+	}
+	return nil
 }
 
 func (l *Lane) lastError(err error) error {
@@ -113,7 +130,7 @@ func (l *Lane) lastError(err error) error {
 // server that greets and then hangs up must not be dialled at full speed.
 const soon = time.Second
 
-// dial runs until there is a connection or the lane is closed.
+// dial runs until there is a connection, there will be none, or the lane is closed.
 func (l *Lane) dial() {
 	l.mu.Lock()
 	failures := l.short
@@ -129,7 +146,15 @@ func (l *Lane) dial() {
 		}
 		l.mu.Lock()
 		l.failed = err
+		if l.final = l.opts.Final != nil && l.opts.Final(err); l.final {
+			l.dialing = false
+			close(l.ready)
+		}
+		final := l.final
 		l.mu.Unlock()
+		if final {
+			return
+		}
 		if failures++; !l.pause(failures) {
 			return
 		}
@@ -149,7 +174,7 @@ func (l *Lane) pause(failures int) bool {
 func (l *Lane) install(c *Conn) {
 	l.mu.Lock()
 	again := l.lost
-	l.lost, l.failed, l.dialing, l.since = false, nil, false, nanotime()
+	l.lost, l.failed, l.final, l.dialing, l.since = false, nil, false, false, nanotime()
 	closed := l.closed
 	l.cur.Store(c)
 	close(l.ready)

@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
 	"streamproxy/reclaim"
 )
 
@@ -122,6 +124,12 @@ func (s *session) borrow() *batcher.Conn {
 	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
 	c, err := s.hub.borrow(ctx)
+	var he *upstream.HandshakeError
+	if s.hub.denied(err) && errors.As(err, &he) {
+		s.answer(he.Reply) // in the server's own words; the client has to prove itself anew
+		s.ending = true
+		return nil
+	}
 	if err != nil {
 		s.p.noteDown(err)
 		return nil

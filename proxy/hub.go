@@ -29,6 +29,7 @@ func newHub(p *Proxy, key upstream.Key) *hub {
 		h.lanes = append(h.lanes, batcher.NewLane(batcher.LaneOptions{
 			Dial:   h.dialLane,
 			Pause:  p.dialer.Gate.Pause,
+			Final:  h.denied,
 			Events: &p.cfg.BatchEvents,
 		}))
 	}
@@ -47,8 +48,16 @@ func (h *hub) dialLane(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, err
 		h.refill()
 		return c, nil
 	}
-	return h.dial(ctx, "lane")
+	c, err := h.dial(ctx, "lane")
+	if h.denied(err) {
+		h.p.expel(h)
+	}
+	return c, err
 }
+
+// denied reports whether the server lets the hub's user in no more. It is final for
+// those whose password a client has proven; the proxy's own may be read anew.
+func (h *hub) denied(err error) bool { return h.key.User != "" && upstream.Denied(err) }
 
 // shareSpare makes a lane's connection of a spare, or returns nil if none is fit. One
 // whose last reply is being booked at this moment is not, and goes back.
@@ -106,7 +115,7 @@ func (h *hub) emptied(c *batcher.Conn) {
 }
 
 // borrow takes a private connection, dialling if there is no spare. It tries until
-// ctx ends.
+// ctx ends or the server does not know the user any more.
 func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 	h.p.warm.Store(h)
 	for n := 1; ; n++ {
@@ -117,8 +126,8 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 			}
 		}
 		c, err := h.dial(ctx, "private")
-		if err == nil {
-			return c, nil
+		if err == nil || h.denied(err) {
+			return c, err
 		}
 		select {
 		case <-time.After(h.p.dialer.Gate.Pause(n)):

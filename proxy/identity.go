@@ -196,6 +196,22 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 	return user, true
 }
 
+// expel ends the sessions of a hub whose user the server lets in no more, after it has
+// ended their shared connection: it ends the connections of a user that is deleted,
+// and the proxy's clients are to see no less.
+func (p *Proxy) expel(h *hub) {
+	n := 0
+	for _, s := range p.sessions.all() {
+		if s.home.Load() == h {
+			s.upstreamGone()
+			n++
+		}
+	}
+	if n > 0 {
+		p.log.Warn("the server does not let a user in any more; closing its clients", "user", h.key.User, "clients", n)
+	}
+}
+
 // ownUser is the name of the user with which the proxy itself greets the server.
 func (p *Proxy) ownUser() string {
 	if p.cfg.Upstream.User == "" {

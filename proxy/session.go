@@ -34,8 +34,9 @@ type session struct {
 	authed  bool
 	key     upstream.Key
 	hub     *hub
-	conn    *batcher.Conn // where shared commands go: the lane's, or own; nil: none yet
-	line    []byte        // an inline command, re-encoded
+	home    atomic.Pointer[hub] // the same, for others to read
+	conn    *batcher.Conn       // where shared commands go: the lane's, or own; nil: none yet
+	line    []byte              // an inline command, re-encoded
 	spans   []resp.Span
 	body    *body         // a large command under way, see large.go
 	pinned  *batcher.Conn // passes bytes untouched, see pin.go
@@ -119,6 +120,7 @@ func newSession(p *Proxy, nc net.Conn) *session {
 	}
 	s.key = p.defaultKey()
 	s.hub = p.hubOf(s.key)
+	s.home.Store(s.hub)
 	s.db.Store(int64(s.key.DB))
 	s.lastCmd.Store(s.created.UnixNano())
 	s.scan.Init(s.limits())

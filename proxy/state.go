@@ -85,6 +85,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 	s.dropLane()
 	s.p.leaveHub(s.hub)
 	s.key, s.hub = key, h
+	s.home.Store(h)
 	return true
 }
 

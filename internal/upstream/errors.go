@@ -72,6 +72,10 @@ func Refused(err error) bool {
 		strings.Contains(lower, "unknown subcommand")
 }
 
+// Denied says whether the server answered that the credentials are not, or no longer,
+// right: the user is gone or switched off, or its password has changed.
+func Denied(err error) bool { return hasCode(serverText(err), "WRONGPASS", "NOAUTH") }
+
 // Unavailable says whether err means that the server could not be reached, broke
 // off, or had no room, so that another attempt is sensible. It is false for nil
 // and for every other answer of the server.
