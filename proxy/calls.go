@@ -31,6 +31,9 @@ func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int
 	defer c.p.leaveHub(h)
 	lane := h.lane(0)
 	for {
+		if lane.Conn() == nil && c.p.lanesFull() {
+			return c.runPrivately(ctx, h, commands, n)
+		}
 		conn, err := lane.Await(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", reclaim.ErrNotSent, err)
@@ -52,6 +55,27 @@ func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int
 		case <-ctx.Done():
 			return nil, ctx.Err() // the replies find their way to nobody
 		}
+	}
+}
+
+// runPrivately is run where there may not be one more lane.
+func (c calls) runPrivately(ctx context.Context, h *hub, commands []byte, n int) ([][]byte, error) {
+	conn, err := h.borrow(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", reclaim.ErrNotSent, err)
+	}
+	w := &collector{left: n, done: make(chan struct{})}
+	if conn.Submit(w, nil, commands, n) != nil {
+		conn.Close()
+		return nil, reclaim.ErrNotSent
+	}
+	select {
+	case <-w.done:
+		h.giveBack(conn)
+		return w.replies(n)
+	case <-ctx.Done():
+		conn.Close() // its replies must not be the next user's
+		return nil, ctx.Err()
 	}
 }
 

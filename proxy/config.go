@@ -51,7 +51,8 @@ type Config struct {
 	// MaxArgs bounds the arguments of one command. Redis allows 2^31-1; nobody sends
 	// that many, and each costs memory before it can be refused.
 	MaxArgs int
-	// MemoryLimit bounds the bytes in the proxy's own buffers; 0 is no limit.
+	// MemoryLimit bounds the bytes in the proxy's own buffers: replies that clients have
+	// not taken and commands that they have not ended; 0 is no limit.
 	MemoryLimit int64
 	// RequirePass, when not nil, returns the password that clients must present; it is
 	// asked at each AUTH so that a rotated file takes effect.

@@ -19,6 +19,7 @@ const (
 	textNoAuth     = "NOAUTH Authentication required."
 	textNoAuthHi   = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 	textWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
+	textTxLimit    = "ERR streamproxy: limit of transactions reached (--private-max); command not sent"
 	textMemory     = "ERR streamproxy: memory limit reached; closing"
 )
 

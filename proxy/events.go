@@ -19,6 +19,8 @@ type Events struct {
 	Served func(total, overhead time.Duration)
 	// ProtocolError reports a client that sent something that is not RESP.
 	ProtocolError func()
+	// Limited reports a client that has met a limit.
+	Limited func(l Limit)
 	// PrivateWait reports how long a command waited for a private connection.
 	PrivateWait func(d time.Duration)
 }

@@ -42,6 +42,7 @@ func (s *session) intake() {
 			return
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if !s.woken() {
+				s.p.met(LimitIdle, "client says nothing; closing it", "client", s.remote(), "timeout", s.p.cfg.ClientIdleTimeout)
 				s.readErr = err
 				return
 			}
@@ -288,14 +289,18 @@ func (s *session) flushLocal() {
 func (s *session) keep(rest []byte) {
 	switch {
 	case len(rest) == 0:
-		if s.in != nil {
-			s.in.release()
-			s.in = nil
+		if s.in == nil {
+			return
 		}
+		s.in.release()
+		s.in = nil
+		s.noteHeld(0)
 	case s.in != nil:
 		s.in.b = s.in.b[:copy(s.in.b, rest)]
+		s.noteHeld(cap(s.in.b))
 	default:
 		s.in = takeBuffer()
 		s.in.b = append(s.in.b, rest...)
+		s.noteHeld(cap(s.in.b))
 	}
 }

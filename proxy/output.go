@@ -128,15 +128,23 @@ func (s *session) writeOut(out *buffer, n int) {
 	}
 }
 
+// noteHeld tells the proxy how much the reader holds of what is not executed yet.
+func (s *session) noteHeld(n int) {
+	s.mu.Lock()
+	s.holds = int64(n)
+	s.charge()
+	s.mu.Unlock()
+}
+
 // unsent is how many bytes the client has not taken. The lock is held.
 func (s *session) unsent() int64 {
 	return int64(s.inWrite) + int64(s.out.size)
 }
 
 // charge tells the proxy how much this session holds. It is called where a client
-// has proved slow, not for every reply. The lock is held.
+// has proved slow in either direction, not for every command. The lock is held.
 func (s *session) charge() {
-	now := s.unsent()
+	now := s.unsent() + s.holds
 	if s.closed {
 		now = 0
 	}
@@ -152,7 +160,7 @@ func (s *session) pace(limit int64, stall time.Duration) bool {
 		s.charge()
 		if !s.waitProgress(func() bool { return s.unsent() <= limit }, stall) {
 			s.mu.Unlock()
-			s.p.log.Warn("client takes nothing while others wait; closing it", "client", s.remote())
+			s.p.met(LimitStalled, "client takes nothing while others wait; closing it", "client", s.remote())
 			s.abort()
 			return false
 		}

@@ -43,6 +43,7 @@ type Proxy struct {
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients
+	limits       [numLimits]sampler
 
 	mu        sync.Mutex
 	hubs      map[upstream.Key]*hub

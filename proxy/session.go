@@ -84,6 +84,7 @@ type session struct {
 	writing     bool // a goroutine writes to the client
 	inWrite     int  // bytes it has not written yet
 	charged     int64
+	holds       int64 // bytes of memory for what the reader has not executed yet
 	progress    uint64
 	waiters     int  // goroutines in cond.Wait
 	closed      bool // no byte is written any more

@@ -166,7 +166,11 @@ func (s *session) join() bool {
 // laneless reports whether the session's key has no lane and may not get one, because
 // there are as many as the configuration allows.
 func (s *session) laneless() bool {
-	return s.hub.lane(s.id).Conn() == nil && s.p.lanesFull()
+	full := s.hub.lane(s.id).Conn() == nil && s.p.lanesFull()
+	if full {
+		s.p.met(LimitLanes, "limit of shared connections reached; serving over private ones", "max_lanes", s.p.cfg.MaxLanes)
+	}
+	return full
 }
 
 func (s *session) sit(c *batcher.Conn) bool {
@@ -217,7 +221,7 @@ func (s *session) room() bool {
 	}
 	if !s.waitProgress(s.withinLimits, stall) {
 		s.mu.Unlock()
-		s.p.log.Warn("client over its buffer limit takes nothing; closing it", "client", s.remote())
+		s.p.met(LimitStalled, "client over its buffer limit takes nothing; closing it", "client", s.remote())
 		s.abort()
 		return false
 	}

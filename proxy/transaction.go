@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"sync"
 
+	"github.com/tidwall/redcon"
+
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 )
@@ -92,7 +94,9 @@ func (s *session) ownConn() bool {
 	case s.p.txSlots <- struct{}{}:
 		s.p.txPeak.saw(len(s.p.txSlots))
 	case <-ctx.Done():
-		s.failHere(1)
+		s.p.met(LimitTransactions, "limit of transactions reached; refusing more", "client", s.remote(), "private_max", s.p.cfg.PrivateMax)
+		s.poisoned.Store(true)
+		s.answer(redcon.AppendError(nil, textTxLimit))
 		return false
 	}
 	c := s.borrow()

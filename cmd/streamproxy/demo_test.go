@@ -25,7 +25,7 @@ func TestDemoInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(2*patience, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(6*patience, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	lines := bufio.NewReader(out)
 	for {

@@ -106,6 +106,7 @@ func clientEvents(m *telemetry.Metrics) proxy.Events {
 		Sent:          m.Sent,
 		Served:        m.Served,
 		ProtocolError: m.ProtocolError,
+		Limited:       func(l proxy.Limit) { m.Limited(int(l)) },
 		PrivateWait:   m.PrivateWait,
 	}
 }
@@ -127,7 +128,7 @@ func batchEvents(m *telemetry.Metrics) batcher.Events {
 
 // labels names the classes and reasons by their numbers.
 func labels() telemetry.Labels {
-	return telemetry.Labels{Classes: names(proxy.Classes()), FlushReasons: names(batcher.FlushReasons())}
+	return telemetry.Labels{Classes: names(proxy.Classes()), FlushReasons: names(batcher.FlushReasons()), Limits: names(proxy.Limits())}
 }
 
 // names puts each value's name at the index that its number is.

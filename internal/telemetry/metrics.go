@@ -26,6 +26,7 @@ type Build struct{ Version, Revision, GoVersion string }
 type Labels struct {
 	Classes      []string
 	FlushReasons []string
+	Limits       []string
 }
 
 // Snapshot is the state of the proxy at one moment.
@@ -62,6 +63,7 @@ type Metrics struct {
 	logged         map[string]prometheus.Counter
 	commands       []prometheus.Counter
 	flushes        []prometheus.Counter
+	limits         []prometheus.Counter
 	received       prometheus.Counter
 	sent           prometheus.Counter
 	protocolErrors prometheus.Counter
@@ -95,6 +97,7 @@ func New(b Build, l Labels) *Metrics {
 		logged:         byWord(r, logMessages, logLevels),
 		commands:       byIndex(r, clientCommands, l.Classes),
 		flushes:        byIndex(r, batchFlushes, l.FlushReasons),
+		limits:         byIndex(r, clientLimits, l.Limits),
 		received:       newCounter(r, clientReceived),
 		sent:           newCounter(r, clientSent),
 		protocolErrors: newCounter(r, clientProtoErrors),
@@ -182,6 +185,9 @@ func (m *Metrics) Served(total, overhead time.Duration) {
 
 // ProtocolError counts a client that does not speak the protocol.
 func (m *Metrics) ProtocolError() { m.protocolErrors.Inc() }
+
+// Limited counts a client that has met the limit with index limit.
+func (m *Metrics) Limited(limit int) { m.limits[limit].Inc() }
 
 // PrivateWait observes a wait for a private connection.
 func (m *Metrics) PrivateWait(d time.Duration) { m.privateWait.Observe(d.Seconds()) }

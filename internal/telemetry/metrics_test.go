@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var (
 	testBuild  = Build{"v1.2.3", "abc", "go1"}
-	testLabels = Labels{Classes: []string{"shared", "blocking"}, FlushReasons: []string{"idle", "full"}}
+	testLabels = Labels{Classes: []string{"shared", "blocking"}, FlushReasons: []string{"idle", "full"}, Limits: []string{"memory", "idle"}}
 )
 
 func newTestMetrics(s *Snapshot) *Metrics {
@@ -102,6 +102,7 @@ func TestEventsAreCounted(t *testing.T) {
 	m.Sent(20)
 	m.Served(time.Millisecond, 3*time.Microsecond)
 	m.ProtocolError()
+	m.Limited(1)
 	m.PrivateWait(2 * time.Millisecond)
 	m.Flushed(1, 16, 900, 40*time.Microsecond)
 	m.RoundTrip(200 * time.Microsecond)
@@ -122,6 +123,7 @@ func TestEventsAreCounted(t *testing.T) {
 		`proxy_overhead_seconds_bucket{le="5e-06"}`:                    1,
 		`proxy_overhead_seconds_bucket{le="1e-06"}`:                    0,
 		`client_protocol_errors_total`:                                 1,
+		`client_limits_total{limit="idle"}`:                            1,
 		`private_wait_seconds_count`:                                   1,
 		`batch_flushes_total{reason="full"}`:                           1,
 		`batch_commands_bucket{le="16"}`:                               1,

@@ -40,6 +40,7 @@ const (
 	clientReceived     = "client_received_bytes_total"
 	clientSent         = "client_sent_bytes_total"
 	clientProtoErrors  = "client_protocol_errors_total"
+	clientLimits       = "client_limits_total"
 	bufferedBytes      = "buffered_bytes"
 	batchCommands      = "batch_commands"
 	batchBytes         = "batch_bytes"
@@ -100,6 +101,7 @@ var table = []metric{
 	{clientReceived, counter, "", "Bytes read from clients.", nil},
 	{clientSent, counter, "", "Bytes written to clients.", nil},
 	{clientProtoErrors, counter, "", "Clients that sent something that is not the Redis protocol.", nil},
+	{clientLimits, counter, "limit", "Times a client has met a limit: a transaction refused, no more shared connections, closed for taking nothing, for the sake of memory, or for saying nothing.", nil},
 
 	{batchCommands, histogram, "", "Commands in a batch written upstream.", countBuckets},
 	{batchBytes, histogram, "", "Bytes in a batch written upstream.", bytesBuckets},
