@@ -299,7 +299,9 @@ type Stats struct {
 	// Lanes, PrivateIdle, PrivateBusy and Control count upstream connections by role;
 	// the connection of the control plane is one more.
 	Lanes, PrivateIdle, PrivateBusy, Control int
-	// BufferedBytes is what slow clients have not taken.
+	// Commands is how many clients have sent since the start.
+	Commands int64
+	// BufferedBytes is what slow clients have not taken, or not ended.
 	BufferedBytes int64
 	// UpstreamUp is the last health check's word; UpstreamNotReady the server's own
 	// when it asked for patience.
@@ -312,6 +314,7 @@ type Stats struct {
 func (p *Proxy) Stats() Stats {
 	st := Stats{
 		Clients:       p.sessions.len(),
+		Commands:      p.commands.Load(),
 		BufferedBytes: p.buffered.Load(),
 		UpstreamUp:    p.health.up.Load(),
 		Draining:      p.draining.Load(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -42,7 +43,7 @@ func showDemo(ctx context.Context, args []string, p process) error {
 	}
 	c.LogLevel = "warn" // the table is what there is to see
 	metrics := telemetry.New(build(), labels())
-	if o.Proxy, err = proxyConfig(c.Config, metrics, newLogger(p.stderr, c.Config, metrics)); err != nil {
+	if o.Proxy, err = proxyConfig(c.Config, metrics, newLogger(p.stderr, c.Config, metrics, new(slog.LevelVar))); err != nil {
 		return err
 	}
 	o.Out, o.Terminal = p.stdout, isTerminal(p.stdout)

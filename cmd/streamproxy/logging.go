@@ -11,11 +11,11 @@ import (
 	"streamproxy/internal/telemetry"
 )
 
-// newLogger writes to w in the format that c asks for and counts what it writes.
-func newLogger(w io.Writer, c config.Config, m *telemetry.Metrics) *slog.Logger {
-	var level slog.Level
+// newLogger writes to w in the format that c asks for and counts what it writes. level
+// is set to what c says and can be changed later.
+func newLogger(w io.Writer, c config.Config, m *telemetry.Metrics, level *slog.LevelVar) *slog.Logger {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		level = slog.LevelInfo // Validate has refused every other word
+		level.Set(slog.LevelInfo) // Validate has refused every other word
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewJSONHandler(w, opts)

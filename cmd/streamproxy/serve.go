@@ -26,7 +26,8 @@ func serve(ctx context.Context, args []string, p process) error {
 		return err
 	}
 	metrics := telemetry.New(build(), labels())
-	log := newLogger(p.stderr, c.Config, metrics)
+	admin := &administration{level: new(slog.LevelVar)}
+	log := newLogger(p.stderr, c.Config, metrics, admin.level)
 	for _, w := range c.Warnings {
 		log.Warn("questionable configuration", "problem", w)
 	}
@@ -38,7 +39,7 @@ func serve(ctx context.Context, args []string, p process) error {
 	}
 	stop := watchSignals(ctx, log)
 	defer stop.end()
-	s, err := start(c, metrics, log)
+	s, err := start(c, metrics, admin, log)
 	if err != nil {
 		return err
 	}
@@ -50,6 +51,7 @@ type service struct {
 	log       *slog.Logger
 	proxy     *proxy.Proxy
 	telemetry *telemetry.Server // nil when it is off
+	admin     *administration
 	files     certificates
 	accepting sync.WaitGroup // one goroutine a listener, ended by the proxy's Close
 	failed    chan error     // of a listener
@@ -57,7 +59,7 @@ type service struct {
 
 // start opens every address before it reaches for the server, so that a configuration
 // that cannot work fails at once and whole.
-func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, error) {
+func start(c *config.Loaded, m *telemetry.Metrics, admin *administration, log *slog.Logger) (*service, error) {
 	pc, err := proxyConfig(c.Config, m, log)
 	if err != nil {
 		return nil, err
@@ -70,13 +72,18 @@ func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, 
 	if err != nil {
 		return nil, err
 	}
+	if err := admin.open(c.Config, log); err != nil {
+		closeAll(append(clients, probes...))
+		return nil, err
+	}
 	px, err := proxy.New(pc)
 	if err != nil {
 		closeAll(append(clients, probes...))
+		admin.close()
 		// What the flags' own checks do not know, such as which commands can be shared.
 		return nil, fmt.Errorf("%w: %w", errConfig, err)
 	}
-	s := &service{log: log, proxy: px, files: files, failed: make(chan error, len(clients))}
+	s := &service{log: log, proxy: px, files: files, admin: admin, failed: make(chan error, len(clients))}
 	for _, l := range clients {
 		s.accepting.Go(func() {
 			if err := px.Serve(l); err != nil {
@@ -89,7 +96,8 @@ func start(c *config.Loaded, m *telemetry.Metrics, log *slog.Logger) (*service, 
 	for _, l := range probes {
 		s.telemetry = m.Serve(l, build(), state, log)
 	}
-	logStart(log, c, pc, clients, probes)
+	admin.serve(state, log)
+	logStart(log, c, pc, clients, probes, admin.address())
 	return s, nil
 }
 
@@ -132,13 +140,13 @@ func closeAll(listeners []net.Listener) {
 
 // logStart writes the one line that says what runs here. Addresses are those that
 // were bound, which matters for port 0.
-func logStart(log *slog.Logger, c *config.Loaded, pc proxy.Config, clients, probes []net.Listener) {
+func logStart(log *slog.Logger, c *config.Loaded, pc proxy.Config, clients, probes []net.Listener, admin string) {
 	flags := make([]any, 0, 2*len(c.Changed))
 	for _, s := range c.Changed {
 		flags = append(flags, s.Name, s.Value)
 	}
 	log.Info("started", "version", pc.Version, "listen", addresses(clients), "telemetry", addresses(probes),
-		"upstream", pc.Upstream.String(), "threads", c.Threads.Value, slog.Group("flags", flags...))
+		"admin", admin, "upstream", pc.Upstream.String(), "threads", c.Threads.Value, slog.Group("flags", flags...))
 }
 
 func addresses(listeners []net.Listener) []string {
@@ -157,6 +165,7 @@ func (s *service) run(stop *signals) error {
 	defer s.files.followSignals()()
 	select {
 	case <-stop.drain.Done():
+	case <-s.admin.quit:
 	case err = <-s.failed:
 		s.log.Error("a listener failed", "error", err)
 	}
@@ -167,6 +176,7 @@ func (s *service) run(stop *signals) error {
 	if s.telemetry != nil {
 		s.telemetry.Close()
 	}
+	s.admin.close()
 	s.log.Info("stopped", "all_answered", clean)
 	if err == nil && !clean {
 		err = errUnanswered

@@ -149,7 +149,7 @@ func snapshot(p *proxy.Proxy) telemetry.Snapshot {
 	return telemetry.Snapshot{
 		Clients: s.Clients, InFlight: s.InFlight,
 		Lanes: s.Lanes, PrivateIdle: s.PrivateIdle, PrivateBusy: s.PrivateBusy, Control: s.Control,
-		BufferedBytes: s.BufferedBytes, UpstreamUp: s.UpstreamUp, Draining: s.Draining,
+		Commands: s.Commands, BufferedBytes: s.BufferedBytes, UpstreamUp: s.UpstreamUp, Draining: s.Draining,
 		NotReady: s.UpstreamNotReady,
 	}
 }

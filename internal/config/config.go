@@ -114,6 +114,9 @@ type Config struct {
 
 	// TelemetryListen is the address of metrics and probes, or "off".
 	TelemetryListen string
+	// AdminListen is the address of administration, on loopback or a unix socket because
+	// nobody is asked who they are, or "off".
+	AdminListen string
 	// LogLevel is the least severe level written: debug, info, warn or error.
 	LogLevel string
 	// LogFormat is auto (text on a terminal, else JSON), text or json.
@@ -137,8 +140,12 @@ type Auto[T any] struct {
 	Value T
 }
 
-// TelemetryOff is the value of Config.TelemetryListen that serves no telemetry.
+// TelemetryOff is the value of Config.TelemetryListen that serves no telemetry, and of
+// Config.AdminListen that serves no administration.
 const TelemetryOff = "off"
+
+// DefaultAdmin is where administration is served unless it is told otherwise.
+const DefaultAdmin = "127.0.0.1:9381"
 
 // Default returns the configuration of a process started without any flag on
 // machine m.
@@ -171,6 +178,7 @@ func Default(m Machine) Config {
 		MemoryLimit:     Auto[int64]{Auto: true},
 		Threads:         Auto[int]{Auto: true},
 		TelemetryListen: "127.0.0.1:9380",
+		AdminListen:     DefaultAdmin,
 		LogLevel:        "info",
 		LogFormat:       "auto",
 		DrainIdle:       2 * time.Second,

@@ -156,6 +156,8 @@ func telemetryFlags(c *Config) Group {
 	return Group{"Telemetry and logs", []Flag{
 		{Name: "telemetry-listen", Arg: "ADDR", field: textField(&c.TelemetryListen, checkTelemetry),
 			Help: "host:port of /metrics, /startupz, /readyz and /livez, or off."},
+		{Name: "admin-listen", Arg: "ADDR", field: textField(&c.AdminListen, checkAdmin),
+			Help: "Loopback host:port or unix:///path?mode=0600 of /debug/pprof/, /loglevel, /stats.json and /quitquitquit, or off. Where the default address is taken, there is none."},
 		{Name: "log-level", Arg: "LEVEL", field: choiceField(&c.LogLevel, "debug", "info", "warn", "error"),
 			Help: "Least severe level that is logged."},
 		{Name: "log-format", Arg: "FORMAT", field: choiceField(&c.LogFormat, "auto", "text", "json"),

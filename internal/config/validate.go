@@ -141,6 +141,24 @@ func checkTelemetry(addr string) error {
 	return checkHostPort(addr)
 }
 
+// checkAdmin lets only this machine administer.
+func checkAdmin(addr string) error {
+	if addr == TelemetryOff {
+		return nil
+	}
+	if strings.HasPrefix(addr, "unix:") {
+		return checkListen(addr)
+	}
+	if err := checkHostPort(addr); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errors.New("must be on loopback or a unix socket: whoever reaches it may do anything")
+	}
+	return err
+}
+
 // checkCommand refuses what can be no command name, such as a list separated by
 // blanks.
 func checkCommand(name string) error {

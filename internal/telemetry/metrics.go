@@ -31,13 +31,19 @@ type Labels struct {
 
 // Snapshot is the state of the proxy at one moment.
 type Snapshot struct {
-	Clients, InFlight                        int
-	Lanes, PrivateIdle, PrivateBusy, Control int
-	BufferedBytes                            int64
-	UpstreamUp, Draining                     bool
+	Clients       int   `json:"clients"`
+	InFlight      int   `json:"in_flight"`
+	Lanes         int   `json:"lanes"`
+	PrivateIdle   int   `json:"private_idle"`
+	PrivateBusy   int   `json:"private_busy"`
+	Control       int   `json:"control"`
+	Commands      int64 `json:"commands"` // since the start
+	BufferedBytes int64 `json:"buffered_bytes"`
+	UpstreamUp    bool  `json:"upstream_up"`
+	Draining      bool  `json:"draining"`
 	// NotReady is why the server cannot serve although it is reachable, in its own
 	// words; empty when it can.
-	NotReady string
+	NotReady string `json:"upstream_not_ready"`
 }
 
 // otherLabel counts the words of an observer that are not listed here.

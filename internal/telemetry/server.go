@@ -23,6 +23,8 @@ const (
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 	closeTimeout  = time.Second
+	// maxHeader bounds a request's header; none needs more.
+	maxHeader = 16 << 10
 )
 
 // Server answers scrapes and probes over HTTP.
@@ -61,7 +63,7 @@ func (m *Metrics) Serve(l net.Listener, b Build, snapshot func() Snapshot, log *
 	mux.HandleFunc("GET /{$}", s.status)
 	s.http = http.Server{
 		Handler: mux, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	readiness := DefaultReadiness()
 	s.sample(&readiness, s.started)
@@ -136,11 +138,16 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 
 // Close lets answers under way end, for at most a second, and stops.
 func (s *Server) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close()
-	}
+	closeSite(&s.http)
 	close(s.stop)
 	s.tasks.Wait()
+}
+
+// closeSite lets answers under way end, for at most a second.
+func closeSite(site *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := site.Shutdown(ctx); err != nil {
+		_ = site.Close()
+	}
 }
