@@ -42,7 +42,7 @@ func (s *session) intake() {
 			return
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			if !s.woken() {
-				s.p.met(LimitIdle, "client says nothing; closing it", "client", s.remote(), "timeout", s.p.cfg.ClientIdleTimeout)
+				s.p.met(LimitIdle, "closed: said nothing", "client", s.remote(), "timeout", s.p.cfg.ClientIdleTimeout)
 				s.readErr = err
 				return
 			}

@@ -35,13 +35,14 @@ func Limits() []Limit {
 	return all
 }
 
-// met counts that a client has met a limit, and logs it with what explains it. Clients
+// met counts that a client has met a limit, and logs it with what follows from it. Clients
 // can do so as often as they like: one line stands for all within some seconds.
-func (p *Proxy) met(l Limit, message string, attrs ...any) {
+func (p *Proxy) met(l Limit, consequence string, attrs ...any) {
 	if f := p.cfg.Events.Limited; f != nil {
 		f(l)
 	}
 	if n := p.limits[l].take(time.Now()); n > 0 {
-		p.log.Warn(message, append(attrs, "such_events", n)...)
+		attrs = append([]any{"limit", l.String(), "so", consequence, "such_events", n}, attrs...)
+		p.log.Warn("a client has met a limit", attrs...)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"streamproxy/internal/redistest"
 	"streamproxy/reclaim"
 )
 
@@ -112,6 +113,27 @@ func TestCallsKeepTheLimitOfLanes(t *testing.T) {
 	}
 }
 
+// A client that never reads replies is not read from for ever: what is unanswered is
+// bounded, but for the chunk that was under way.
+func TestUnansweredCommandsAreBounded(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	c := p.client()
+	expect(t, c, bulkReply("k"), "GET", "k")
+	f.setMute(true)
+	one := redistest.Command("GET", "k")
+	go func() { _ = c.Send(strings.Repeat(one, 40*maxOutstanding)) }() // ends with the connection
+	until(t, "the limit", func() bool { return p.Stats().InFlight >= maxOutstanding })
+	for range 20 {
+		if n := p.Stats().InFlight; n > maxOutstanding+chunkSize/len(one)+1 {
+			t.Fatalf("%d commands are unanswered", n)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	f.setMute(false)
+	c.Close()
+}
+
 // lineWriter passes on each write.
 type lineWriter chan string
 
@@ -130,7 +152,7 @@ func TestMetLimitsAreSampled(t *testing.T) {
 	}
 	n := 0
 	for len(lines) > 0 {
-		n += strings.Count(<-lines, "msg=stalled")
+		n += strings.Count(<-lines, "limit=stalled")
 	}
 	if n != 1 {
 		t.Errorf("%d lines", n)

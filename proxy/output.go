@@ -160,7 +160,7 @@ func (s *session) pace(limit int64, stall time.Duration) bool {
 		s.charge()
 		if !s.waitProgress(func() bool { return s.unsent() <= limit }, stall) {
 			s.mu.Unlock()
-			s.p.met(LimitStalled, "client takes nothing while others wait; closing it", "client", s.remote())
+			s.p.met(LimitStalled, "closed: took nothing while others waited", "client", s.remote())
 			s.abort()
 			return false
 		}

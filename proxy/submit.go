@@ -168,7 +168,7 @@ func (s *session) join() bool {
 func (s *session) laneless() bool {
 	full := s.hub.lane(s.id).Conn() == nil && s.p.lanesFull()
 	if full {
-		s.p.met(LimitLanes, "limit of shared connections reached; serving over private ones", "max_lanes", s.p.cfg.MaxLanes)
+		s.p.met(LimitLanes, "served over private connections", "max_lanes", s.p.cfg.MaxLanes)
 	}
 	return full
 }
@@ -221,7 +221,7 @@ func (s *session) room() bool {
 	}
 	if !s.waitProgress(s.withinLimits, stall) {
 		s.mu.Unlock()
-		s.p.met(LimitStalled, "client over its buffer limit takes nothing; closing it", "client", s.remote())
+		s.p.met(LimitStalled, "closed: took nothing of what it is owed", "client", s.remote())
 		s.abort()
 		return false
 	}

@@ -85,7 +85,7 @@ func (p *Proxy) shed() {
 		if worst == nil {
 			return
 		}
-		p.met(LimitMemory, "memory limit reached; closing the client that owes most", "client", worst.remote(), "bytes", most)
+		p.met(LimitMemory, "closed: owed most", "client", worst.remote(), "bytes", most)
 		worst.refuseMemory()
 	}
 }

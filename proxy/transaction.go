@@ -94,7 +94,7 @@ func (s *session) ownConn() bool {
 	case s.p.txSlots <- struct{}{}:
 		s.p.txPeak.saw(len(s.p.txSlots))
 	case <-ctx.Done():
-		s.p.met(LimitTransactions, "limit of transactions reached; refusing more", "client", s.remote(), "private_max", s.p.cfg.PrivateMax)
+		s.p.met(LimitTransactions, "transaction refused", "client", s.remote(), "private_max", s.p.cfg.PrivateMax)
 		s.poisoned.Store(true)
 		s.answer(redcon.AppendError(nil, textTxLimit))
 		return false

@@ -59,7 +59,7 @@ func lint(ctx context.Context, j *job) error {
 	if err == nil && unformatted != "" {
 		err = fmt.Errorf("not formatted, run gofmt -w:\n%s", unformatted)
 	}
-	faults = append(faults, err, j.exec(ctx, "go", "vet", "-tags", allTags, "./..."))
+	faults = append(faults, err, j.exec(ctx, "go", "vet", "-tags", allTags, "./..."), advisories(ctx, j))
 	linter, err := golangciLint(ctx, j)
 	if err != nil {
 		return errors.Join(append(faults, err)...)
