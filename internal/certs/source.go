@@ -46,6 +46,9 @@ func ForClient(c Client) *Source {
 	s.build = func(read contents) (*tls.Config, error) {
 		config := base()
 		config.ServerName, config.InsecureSkipVerify = c.ServerName, c.Insecure
+		// A connection that resumes another's session spares both sides the costly part of
+		// the handshake. Changed files make a new configuration, and with it an empty cache.
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 		var err error
 		if config.RootCAs, err = c.pool(read); err != nil {
 			return nil, err

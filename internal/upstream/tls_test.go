@@ -56,6 +56,20 @@ func TestDialTLS(t *testing.T) {
 	}
 }
 
+// A second connection resumes the first one's session.
+func TestDialTLSResumes(t *testing.T) {
+	a := redistest.NewAuthority(t)
+	s := redistest.Start(t, redistest.WithTLS(t, a))
+	d := secureDialer(t, s, certs.Client{Files: clientFiles(t, a)})
+	for _, resumed := range []bool{false, true} {
+		c, _ := mustDial(t, d, Key{Proto: 2})
+		expect(t, c, "$2\r\nhi\r\n", "ECHO", "hi")
+		if got := c.Conn.(*tls.Conn).ConnectionState().DidResume; got != resumed {
+			t.Errorf("resumed: %v, want %v", got, resumed)
+		}
+	}
+}
+
 func TestDialTLSVerifies(t *testing.T) {
 	a, stranger := redistest.NewAuthority(t), redistest.NewAuthority(t)
 	good := redistest.Start(t, redistest.WithTLS(t, a))
