@@ -29,6 +29,7 @@ type program struct {
 var programs = []program{
 	{"throughput", throughput},
 	{"idle", idle},
+	{"crowd", crowd},
 	{"streams", streams},
 	{"report", report},
 }

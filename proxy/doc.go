@@ -6,6 +6,7 @@
 //
 //	proxy, serve, shutdown, sweep, health   the process-wide object and its life
 //	secure, plain                           a client that connects with TLS
+//	partings                                the ends of clients' connections
 //	session, intake, execute                one client: its reader and its commands
 //	replies, output                         what it is answered, in order, at its pace
 //	class, table, options                   which command is what
@@ -17,8 +18,8 @@
 //
 // Goroutines: one reader per session, from accept to the end of its connection;
 // a session's writer while its client's socket is full; a leaver while a blocked
-// command of a client that has left is being called back; the sweeper and the
-// health check, one each per Proxy. All end with Proxy.Close.
+// command of a client that has left is being called back; the sweeper, the
+// health check and partings, one each per Proxy. All end with Proxy.Close.
 //
 // Locks: a session's mu guards what its reader shares with upstream readers. It is
 // never held across a call into batcher or a socket. Proxy.mu and hub.mu guard

@@ -123,6 +123,7 @@ func (s *session) block(b []byte, start, size, n int) stretch {
 // nothing at all, an inline line, a command before AUTH.
 func (s *session) uncommon(cmd resp.Command) {
 	if s.scan.Inline() && cmd.Len() > 0 {
+		defer s.trimLine()
 		var err error
 		s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], cmd.Arg(0))
 		if err != nil {
@@ -145,6 +146,14 @@ func (s *session) uncommon(cmd resp.Command) {
 		s.submitRun(cmd.Raw, stretch{to: len(cmd.Raw), n: 1, write: route.Write})
 	default:
 		s.special(cmd, route)
+	}
+}
+
+// trimLine gives back what a long inline command took: thousands of idle clients that once
+// sent one would keep it for good.
+func (s *session) trimLine() {
+	if cap(s.line) > bufferSize {
+		s.line, s.spans = nil, nil
 	}
 }
 

@@ -21,6 +21,7 @@ var past = time.Unix(1, 0)
 // intake reads the client until its connection ends or the session does.
 func (s *session) intake() {
 	s.setIdleDeadline() // which may have taken back a wake-up
+	s.p.partings.watch(s)
 	s.sayGoodbye()
 	if s.upstreamEnded() || s.cutOff() {
 		return
@@ -148,11 +149,15 @@ func (s *session) took(b []byte, err error) (again bool) {
 	if s.ending {
 		return false
 	}
-	if len(b) == chunkSize {
-		return true
-	}
-	s.fresh.Store(true)
-	return false
+	return len(b) == chunkSize || s.left.Load()
+}
+
+// leaving notes that the client has ended the connection, and has the reader read up to
+// that end: a reader that is reading at this moment looks at the note, or is woken when
+// it waits.
+func (s *session) leaving() {
+	s.left.Store(true)
+	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
 }
 
 // full reports whether no more may be read for now.

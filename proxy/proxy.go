@@ -29,6 +29,7 @@ type Proxy struct {
 	control *upstream.Control
 
 	sessions   registry
+	partings   *partings
 	identities *identities
 	streams    *reclaim.Engine // nil: reclaim is off
 	conns      sync.Map        // *batcher.Conn: struct{}, every upstream connection
@@ -90,7 +91,11 @@ func New(cfg Config) (*Proxy, error) {
 		Gate:        upstream.NewGate(maxDials, upstream.DefaultBackoff()),
 		Name:        func(kind string) string { return upstream.ConnName(host, kind) },
 	}
+	if p.partings, err = newPartings(p.sessions.find); err != nil {
+		return nil, err
+	}
 	if p.control, err = upstream.NewControl(p.dialer); err != nil {
+		p.partings.close()
 		return nil, err
 	}
 	p.table.Store(table)
@@ -100,6 +105,7 @@ func New(cfg Config) (*Proxy, error) {
 	p.warm.Store(p.hubOf(p.defaultKey()))
 	if cfg.Reclaim.Mode != reclaim.Off {
 		if p.streams, err = reclaim.New(cfg.Reclaim, calls{p}); err != nil {
+			p.partings.close()
 			p.control.Close()
 			return nil, err
 		}
@@ -107,6 +113,7 @@ func New(cfg Config) (*Proxy, error) {
 	}
 	p.wg.Go(p.watchUpstream)
 	p.wg.Go(p.sweep)
+	p.wg.Go(p.partings.run)
 	return p, nil
 }
 
@@ -309,6 +316,12 @@ type Stats struct {
 	UpstreamNotReady string
 	Draining         bool
 }
+
+// idleClient is about what an idle session costs, in bytes: most of it is its stack.
+const idleClient = 10 << 10
+
+// Held estimates how many bytes are in use for clients. Unlike Stats it costs nothing.
+func (p *Proxy) Held() int64 { return p.buffered.Load() + int64(p.sessions.len())*idleClient }
 
 // Stats counts. It is meant to be asked a few times a second at most.
 func (p *Proxy) Stats() Stats {

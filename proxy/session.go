@@ -52,9 +52,7 @@ type session struct {
 	wasBusy  bool      // busy has been set since it was last seen cleared
 	parting  dismissed // what the reader has seen of dismissal
 
-	// Of the reader and the sweeper, see lookForEnd.
-	fresh  atomic.Bool
-	unseen bool
+	left atomic.Bool // the client has ended the connection; its last bytes may be unread
 
 	// Set by the reader, read by PROXY CLIENTS.
 	name    atomic.Pointer[string]

@@ -182,6 +182,7 @@ func (p *Proxy) Close() {
 		}
 		p.hangUp()
 		p.control.Close()
+		p.partings.close()
 	})
 	p.readers.Wait()
 	if p.streams != nil {

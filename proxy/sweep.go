@@ -44,21 +44,8 @@ func (p *Proxy) sweepOnce(now time.Time) {
 		h.trim(now)
 		h.closeIdle()
 	}
-	p.lookForEnds()
+	p.partings.lookAround(&p.sessions)
 	p.shed()
-}
-
-// lookForEnds looks at each client that has said nothing since the last round, once,
-// whether its connection ended together with its last bytes: the poller may have told
-// of both at once, and the reader did not read again.
-func (p *Proxy) lookForEnds() {
-	for _, s := range p.sessions.all() {
-		fresh := s.fresh.Swap(false)
-		if !fresh && s.unseen && s.rc != nil && batcher.Ended(s.rc) {
-			_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
-		}
-		s.unseen = fresh
-	}
 }
 
 // dropSpares closes the idle connections when one beside them has proved silent: they

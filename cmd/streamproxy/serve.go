@@ -14,6 +14,7 @@ import (
 
 	"streamproxy/internal/certs"
 	"streamproxy/internal/config"
+	"streamproxy/internal/heap"
 	"streamproxy/internal/telemetry"
 	"streamproxy/proxy"
 )
@@ -163,6 +164,7 @@ func addresses(listeners []net.Listener) []string {
 func (s *service) run(stop *signals) error {
 	var err error
 	defer s.files.followSignals()()
+	defer s.keepMemory()()
 	select {
 	case <-stop.drain.Done():
 	case <-s.admin.quit:
@@ -182,4 +184,15 @@ func (s *service) run(stop *signals) error {
 		err = errUnanswered
 	}
 	return err
+}
+
+// keepMemory gives memory back after bursts until the returned function is called.
+func (s *service) keepMemory() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var keeping sync.WaitGroup
+	keeping.Go(func() { heap.Keep(ctx, s.proxy.Held) })
+	return func() {
+		cancel()
+		keeping.Wait()
+	}
 }

@@ -22,6 +22,7 @@ var Floors = []Floor{
 	{"proxy", []string{"reclaim", "batcher", "internal/rawio", "internal/upstream", "internal/resp"}, "proxy decides; it must not know who watches or configures it"},
 	{"reclaim", []string{"internal/resp"}, "reclaim thinks and knows no sockets: it is given an interface that runs commands"},
 	{"batcher", []string{"internal/rawio", "internal/upstream", "internal/resp"}, "batcher moves bytes and knows no command names"},
+	{"internal/heap", nil, "watches the process's own memory; it knows nobody"},
 	{"internal/rawio", nil, "two system calls; it knows nobody"},
 	{"internal/upstream", []string{"internal/resp", "internal/certs"}, "dialing stands on framing and certificates alone"},
 	{"internal/certs", nil, "reads files and knows no sockets"},

@@ -23,15 +23,22 @@ type caller struct {
 }
 
 func newCaller(p *Plan, number int) (*caller, error) {
-	c := &caller{}
+	fd, err := connect(p.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return newPipeline(p, number, fd), nil
+}
+
+// newPipeline is a caller on a connection that is there already.
+func newPipeline(p *Plan, number, fd int) *caller {
+	c := &caller{fd: fd}
 	for i := range p.Pipeline {
 		command, reply := p.Request(number, i)
 		c.request = append(c.request, command...)
 		c.reply = append(c.reply, reply...)
 	}
-	var err error
-	c.fd, err = connect(p.Addr)
-	return c, err
+	return c
 }
 
 // send starts the pipeline. It reports whether the socket took all of it.

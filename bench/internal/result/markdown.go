@@ -3,6 +3,8 @@ package result
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -30,6 +32,11 @@ func (r *Report) Markdown(out io.Writer) {
 // Markdown writes the cell's table: medians, with the spread of the rounds beside the rate.
 func (c *Cell) Markdown(out io.Writer) {
 	fmt.Fprintf(out, "\n**%s**\n\n", c.Name())
+	names := c.more()
+	if len(names) > 0 {
+		c.markdownMore(out, names)
+		return
+	}
 	fmt.Fprintln(out, "| side | ops/s | spread | ratio | p50 µs | p99 | p99.9 | proxy CPU µs/cmd | Redis CPU | client CPU | commands/write |")
 	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	if len(c.Series) == 0 {
@@ -42,6 +49,32 @@ func (c *Cell) Markdown(out io.Writer) {
 			s.Side, s.Median(Ops), 100*s.Spread(Ops), ratio(s.Median(Ops), first),
 			s.Median(P50), s.Median(P99), s.Median(P999),
 			orDash("%.2f", s.Median(ProxyCPU)), s.Median(RedisCPU), s.Median(ClientCPU), orDash("%.1f", s.Median(Batch)))
+	}
+}
+
+// more lists the quantities of the cell's samples that only its benchmark has, by name.
+func (c *Cell) more() []string {
+	names := map[string]bool{}
+	for i := range c.Series {
+		for _, s := range c.Series[i].Rounds {
+			for name := range s.More {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// markdownMore writes the table of a cell that has quantities of its own.
+func (c *Cell) markdownMore(out io.Writer, names []string) {
+	fmt.Fprintf(out, "| side | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
+	for i := range c.Series {
+		fmt.Fprintf(out, "| %s |", c.Series[i].Side)
+		for _, name := range names {
+			of := More(name)
+			fmt.Fprintf(out, " %s (± %.0f %%) |", short(c.Series[i].Median(of)), 50*c.Series[i].Spread(of))
+		}
+		fmt.Fprintln(out)
 	}
 }
 

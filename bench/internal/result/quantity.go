@@ -28,3 +28,8 @@ func Batch(s Sample) float64 { return s.Batch }
 
 // WaitP90 is the wait that one delayed batch in ten exceeds.
 func WaitP90(s Sample) float64 { return s.WaitP90 }
+
+// More is one of the quantities that only some benchmarks have.
+func More(name string) func(Sample) float64 {
+	return func(s Sample) float64 { return s.More[name] }
+}

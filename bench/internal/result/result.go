@@ -44,7 +44,8 @@ type SideInfo struct {
 
 // Cell is one load, and what each side made of it.
 type Cell struct {
-	Command  string        `json:"command"` // "GET", "SET"
+	Title    string        `json:"title,omitempty"` // of a cell that the other fields do not describe
+	Command  string        `json:"command"`         // "GET", "SET"
 	Callers  int           `json:"callers"`
 	Idle     int           `json:"idle,omitempty"` // connections beside the callers that say nothing
 	Pipeline int           `json:"pipeline"`
@@ -55,6 +56,9 @@ type Cell struct {
 
 // Name is the cell's name in tables.
 func (c *Cell) Name() string {
+	if c.Title != "" {
+		return c.Title
+	}
 	name := fmt.Sprintf("%s C=%d P=%d", c.Command, c.Callers, c.Pipeline)
 	if c.Idle > 0 {
 		name += fmt.Sprintf(" beside %d idle", c.Idle)
@@ -82,6 +86,9 @@ type Sample struct {
 	ClientCPU float64 `json:"client_cpu"`
 	Batch     float64 `json:"batch,omitempty"`    // commands per write to the server, 0 if not known
 	WaitP90   float64 `json:"wait_p90,omitempty"` // of the batches that waited, 0 if none did
+	// More is what else one benchmark measures, by names that say the unit. They are columns
+	// of its tables.
+	More map[string]float64 `json:"more,omitempty"`
 }
 
 // Of returns the series of a side, or nil if it was not measured in this cell.
