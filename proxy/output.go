@@ -21,7 +21,8 @@ func (s *session) flush() {
 	var left []handout
 	var total, trip time.Duration
 	s.mu.Lock()
-	if s.writing { // its writer is behind: what has come meanwhile counts
+	behind := s.writing
+	if behind { // its writer is: what has come meanwhile counts
 		s.charge()
 	}
 	for !s.writing && !s.closed {
@@ -58,6 +59,9 @@ func (s *session) flush() {
 	}
 	s.mu.Unlock()
 	written(left)
+	if behind {
+		s.p.shed()
+	}
 	if f := s.p.cfg.Events.Served; f != nil && total > 0 {
 		f(total, max(total-trip, 0))
 	}

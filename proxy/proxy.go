@@ -41,6 +41,7 @@ type Proxy struct {
 	fragile      atomic.Bool  // see recall.go
 	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
 	buffered     atomic.Int64 // bytes that slow clients have not taken
+	shedding     sync.Mutex   // held by whoever ends clients over the memory limit
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients

@@ -237,6 +237,7 @@ func (s *session) abort() {
 func (s *session) seal() (first bool) {
 	first = !s.closed
 	s.closed = true
+	s.out.drop() // now: until all that it asked for has been answered may take long
 	s.charge()
 	s.cond.Broadcast()
 	return first

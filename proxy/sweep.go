@@ -56,10 +56,16 @@ func (p *Proxy) dropSpares() {
 	}
 }
 
-// shed ends the greediest clients while the proxy is over its memory limit.
+// shed ends the greediest clients while the proxy is over its memory limit. Whoever brings
+// replies calls it too: what a server can send until the next round of the sweeper is
+// more than a limit could allow for.
 func (p *Proxy) shed() {
 	limit := p.cfg.MemoryLimit
-	for limit > 0 && p.buffered.Load() > limit {
+	if limit <= 0 || p.buffered.Load() <= limit || !p.shedding.TryLock() {
+		return
+	}
+	defer p.shedding.Unlock()
+	for p.buffered.Load() > limit {
 		var worst *session
 		var most int64
 		for _, s := range p.sessions.all() {

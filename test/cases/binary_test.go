@@ -3,7 +3,6 @@
 package cases
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,7 +37,7 @@ type process struct {
 	t    testing.TB
 	cmd  *exec.Cmd
 	addr string // of clients
-	log  bytes.Buffer
+	log  logBuffer
 
 	ended chan struct{} // closed when the process is gone
 }
