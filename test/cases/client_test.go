@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,9 @@ func bulk(s string) string {
 	_, frame, _ := strings.Cut(redistest.Command(s), "\r\n")
 	return frame
 }
+
+// integer renders an integer.
+func integer(n int) string { return ":" + strconv.Itoa(n) + "\r\n" }
 
 // eventually polls until ok, and fails the test when that takes too long.
 func eventually(t testing.TB, what string, ok func() bool) {

@@ -106,7 +106,7 @@ func TestSlowReaders(t *testing.T) {
 	if slowest > unhurried() {
 		t.Errorf("a neighbour's GET took %v", slowest)
 	}
-	if !strings.Contains(p.log.String(), "memory limit reached") {
+	if !strings.Contains(p.Log(), "memory limit reached") {
 		t.Error("nobody was refused")
 	}
 	p.client().gets(bulk("v"), "GET", "k")

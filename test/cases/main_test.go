@@ -3,18 +3,10 @@
 package cases
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
 // Whatever broke, no goroutine may be left when the last proxy has been closed.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if binaryDir != "" {
-			_ = os.RemoveAll(binaryDir)
-		}
-		os.Exit(code)
-	}))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,42 @@
+//go:build cases
+
+package cases
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// living is what a proxy in this process keeps alive.
+type living struct {
+	clients, connections, goroutines, descriptors int
+}
+
+func livingIn(f *front) living {
+	f.t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	st := f.Stats()
+	return living{
+		clients: st.Clients, connections: st.Lanes + st.PrivateIdle + st.PrivateBusy + st.Control,
+		goroutines: runtime.NumGoroutine(), descriptors: len(entries),
+	}
+}
+
+// returns waits until no more is alive than before, save a few of what comes and goes by itself: a
+// spare connection under way, the control lane once it was needed.
+func (l living) returns(t *testing.T, f *front) {
+	t.Helper()
+	const few = 8
+	var now living
+	defer func() { t.Logf("%+v before, %+v after", l, now) }()
+	eventually(t, fmt.Sprintf("no more is alive than before, %+v", l), func() bool {
+		now = livingIn(f)
+		return now.clients <= l.clients && now.connections <= l.connections+few/2 &&
+			now.goroutines <= l.goroutines+few && now.descriptors <= l.descriptors+few
+	})
+}
