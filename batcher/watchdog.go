@@ -26,6 +26,22 @@ func (c *Conn) Overdue() bool {
 	return true
 }
 
+// GiveUp kills the connection if something is waited for on it and nothing has come for d,
+// though it may be legal to wait so long, and reports whether it did. It is for when the
+// server is known to be silent.
+func (c *Conn) GiveUp(d time.Duration) bool {
+	if c.pacing.Load() || time.Duration(nanotime()-c.lastRead.Load()) < d {
+		return false
+	}
+	c.mu.Lock()
+	waits := c.status != dead && (c.patient && c.inflight > 0 || c.raw != nil)
+	c.mu.Unlock()
+	if waits {
+		c.kill(errSilent)
+	}
+	return waits
+}
+
 func (c *Conn) silent(now int64) bool {
 	if since := c.writeSince.Load(); since != 0 && time.Duration(now-since) >= c.opts.Timeout {
 		return true

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ type health struct {
 	notReady     atomic.Pointer[string] // the server's words when it asks for patience
 	runID        string
 	firstFailure atomic.Bool
+	silentSince  atomic.Int64 // unix nanoseconds: no check has been answered since; 0: the last was
 	check        chan struct{}
 }
 
@@ -73,6 +75,7 @@ func (p *Proxy) pause(d time.Duration) bool {
 }
 
 func (p *Proxy) checkUpstream() error {
+	began := time.Now()
 	ctx, cancel := p.within(healthTimeout)
 	defer cancel()
 	var err error
@@ -82,8 +85,26 @@ func (p *Proxy) checkUpstream() error {
 	if err != nil || !p.health.up.Load() {
 		err = p.learn(ctx)
 	}
+	p.noteSilence(began, err)
 	p.noteHealth(err)
 	return err
+}
+
+// noteSilence records since when checks get no answer at all. A refusal is one.
+func (p *Proxy) noteSilence(began time.Time, err error) {
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		p.health.silentSince.CompareAndSwap(0, began.UnixNano())
+		return
+	}
+	p.health.silentSince.Store(0)
+}
+
+// silent reports whether the server has been silent for so long that nothing is to be
+// expected of it any more. One check that a busy machine was late with does not count.
+func (p *Proxy) silent(now time.Time) bool {
+	since := p.health.silentSince.Load()
+	return since != 0 && now.Sub(time.Unix(0, since)) >= max(p.cfg.UpstreamTimeout, 2*healthTimeout)
 }
 
 // noteHealth records a check and logs a change of state.

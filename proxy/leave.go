@@ -82,6 +82,7 @@ func (s *session) unblock(e *exclusive) (sure bool) {
 			}
 			return sure
 		case err != nil && !upstream.Busy(err):
+			s.p.checkNow() // a server that is silent for long is not waited for, see giveUp
 			sure = false
 		}
 		select {

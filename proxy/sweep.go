@@ -27,9 +27,13 @@ func (p *Proxy) sweep() {
 }
 
 func (p *Proxy) sweepOnce(now time.Time) {
-	silent := false
+	silent, gone := false, p.silent(now)
 	p.conns.Range(func(k, _ any) bool {
-		if c := k.(*batcher.Conn); c.Overdue() {
+		c := k.(*batcher.Conn)
+		if gone {
+			p.giveUp(c)
+		}
+		if c.Overdue() {
 			silent = true
 			p.log.Warn("upstream connection owes a reply and is silent; closing it", "kind", c.Kind(), "timeout", p.cfg.UpstreamTimeout)
 		}
@@ -46,6 +50,16 @@ func (p *Proxy) sweepOnce(now time.Time) {
 	}
 	p.partings.lookAround(&p.sessions)
 	p.shed()
+}
+
+// giveUp closes a connection on which something is waited for that may take for ever, when
+// the server has been silent for long. Under a server that answers it would not: what is
+// blocked there may be given an entry. But who waits for one that is gone would never
+// learn of it, and who has left would keep its place among the clients.
+func (p *Proxy) giveUp(c *batcher.Conn) {
+	if c.GiveUp(p.cfg.UpstreamTimeout) {
+		p.log.Warn("the server is silent; closing a connection that waits for it", "kind", c.Kind(), "timeout", p.cfg.UpstreamTimeout)
+	}
 }
 
 // dropSpares closes the idle connections when one beside them has proved silent: they

@@ -245,3 +245,41 @@ func TestCase15LegalWaits(t *testing.T) {
 	group.replies("*1\r\n*2\r\n" + bulk("gs") + entry)
 	sub.replies("*3\r\n" + bulk("message") + bulk("ch") + bulk("m"))
 }
+
+// A server that is stopped under blocked commands. Clients that leave meanwhile do not keep their
+// places: without an answer their commands cannot be called back. Those that stay learn that a pop's
+// outcome is unknown, and a read goes on when the server does.
+func TestSilentServerKeepsNoPlaces(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr(), timeout(500*time.Millisecond))
+	s.Do("XGROUP", "CREATE", "gs", "g", "$", "MKSTREAM")
+	s.Do("XADD", "s", "1-1", "f", "v")
+	pop, read := f.client(), f.client()
+	pop.Timeout, read.Timeout = time.Minute, time.Minute
+	pop.sends(redistest.Command("BLPOP", "k", "0"))
+	read.sends(redistest.Command("XREAD", "BLOCK", "0", "STREAMS", "s", "1-1"))
+	var leave []*client
+	for _, cmd := range [][]string{
+		{"BLPOP", "k", "0"}, {"XREAD", "BLOCK", "0", "STREAMS", "s", "$"},
+		{"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "gs", ">"}, {"WAIT", "1", "0"},
+	} {
+		c := f.client()
+		c.sends(redistest.Command(cmd...))
+		leave = append(leave, c)
+	}
+	blockedClients(t, &client{s.Client(), t}, "6")
+	s.Stop()
+	for _, c := range leave {
+		reset(c.Conn)
+	}
+	pop.replies(unknownOutcome)
+	for deadline := time.Now().Add(time.Minute); f.Stats().Clients > 2; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d clients are served, want the two that stayed", f.Stats().Clients)
+		}
+	}
+	s.Cont()
+	s.Do("XADD", "s", "2-1", "f", "v")
+	read.replies("*1\r\n*2\r\n" + bulk("s") + "*1\r\n*2\r\n$3\r\n2-1\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n")
+}
