@@ -27,13 +27,13 @@ func (v *verdict) met() bool {
 // judge applies every goal that the report has the sides for.
 func judge(r *result.Report) []verdict {
 	j := &judgement{report: r}
+	goals := map[string]func(*result.Cell){
+		"throughput": j.throughput, "idle": j.idle, "rate": j.rate,
+		"large": j.large, "crowd": j.crowd, "wide": j.wide, "metrics": j.metrics,
+	}
 	for i := range r.Cells {
-		c := &r.Cells[i]
-		switch r.Program {
-		case "throughput":
-			j.throughput(c)
-		case "idle":
-			j.idle(c)
+		if judge := goals[r.Program]; judge != nil {
+			judge(&r.Cells[i])
 		}
 	}
 	return j.verdicts

@@ -2,6 +2,11 @@
 //
 //	go run ./bench throughput   ops/s, latency and processor time for many loads
 //	go run ./bench idle         what an idle proxy adds to one caller, and how long batches wait
+//	go run ./bench rate         single commands at a fixed rate, over several round trips
+//	go run ./bench large        large values, and small ones beside a giant
+//	go run ./bench crowd        memory of many clients, idle and after a burst
+//	go run ./bench wide         many keys in one command
+//	go run ./bench metrics      what counting costs
 //	go run ./bench streams      the experiment of taskiq issue 699, with real workers
 //	go run ./bench report       writes docs/benchmarks.md and its pictures from the results
 //
@@ -17,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -29,7 +35,11 @@ type program struct {
 var programs = []program{
 	{"throughput", throughput},
 	{"idle", idle},
+	{"rate", rate},
+	{"large", large},
 	{"crowd", crowd},
+	{"wide", wide},
+	{"metrics", metrics},
 	{"streams", streams},
 	{"report", report},
 }
@@ -55,5 +65,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	}
-	return fmt.Errorf("usage: go run ./bench throughput|idle|streams|report [flags]; got %q", args)
+	names := make([]string, len(programs))
+	for i, p := range programs {
+		names[i] = p.name
+	}
+	return fmt.Errorf("usage: go run ./bench %s [flags]; got %q", strings.Join(names, "|"), args)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"streamproxy/bench/internal/lab"
@@ -26,12 +27,15 @@ type bench struct {
 // cells measures each cell in rounds, the sides in turn within a round.
 func (b *bench) cells(ctx context.Context, cells []result.Cell) error {
 	for _, cell := range cells {
-		if err := load.Fill(b.lab.RedisAddr, cell.Callers, cell.Pipeline, load.Value(valueSize)); err != nil {
+		if err := load.Fill(b.lab.RedisAddr, max(cell.Callers, cell.Keys/wideFill), max(cell.Pipeline, min(cell.Keys, wideFill)), load.Value(valueSize)); err != nil {
 			return err
 		}
 		for range b.opts.rounds {
 			for i := range b.lab.Sides {
 				side := &b.lab.Sides[i]
+				if trip(side.Name) != cell.Trip {
+					continue
+				}
 				sample, err := b.measure(ctx, side, &cell)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", cell.Name(), side.Name, err)
@@ -62,7 +66,7 @@ func (b *bench) measure(ctx context.Context, side *lab.Side, cell *result.Cell) 
 		Pipeline: cell.Pipeline,
 		Rate:     cell.Rate,
 		Tick:     cell.Tick,
-		Request:  requests[cell.Command](load.Value(valueSize)),
+		Request:  request(cell),
 		Warmup:   b.opts.warmup,
 		Duration: b.opts.duration,
 		Edge: func(last bool) {
@@ -85,6 +89,24 @@ func (b *bench) measure(ctx context.Context, side *lab.Side, cell *result.Cell) 
 		return result.Sample{}, fmt.Errorf("no command was answered in %v", outcome.Elapsed)
 	}
 	return sample(outcome, begin, end), nil
+}
+
+// trip is the round trip that a side's name asks for, "" if none.
+func trip(side string) string {
+	for _, option := range strings.Split(side, ":") {
+		if rtt, found := strings.CutPrefix(option, "rtt="); found {
+			return rtt
+		}
+	}
+	return ""
+}
+
+// request is what a cell's callers send.
+func request(cell *result.Cell) func(caller, i int) (command, reply []byte) {
+	if cell.Keys > 0 {
+		return load.MGet(cell.Keys, wideFill, load.Value(valueSize))
+	}
+	return requests[cell.Command](load.Value(valueSize))
 }
 
 // requests are the commands that a cell may name.

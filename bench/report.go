@@ -43,6 +43,32 @@ var chapters = []chapter{
 			"and that a flush delay is not paid then. Then a slow, steady rate at which batches do wait.",
 		charts: []chart{{"idle-p50.svg", "Median latency (less is better)", "µs", result.P50}},
 	},
+	{
+		program: "rate", title: "A fixed rate",
+		text: "The load that the flush delay is for: 128 callers who send single commands at a fixed rate, 64 bytes each. " +
+			"First what a delay of 1 ms spares the server over the loopback, with clients on TCP and on the unix socket. " +
+			"Then links of several round trips (0 s is a link without delay), each with the automatic delay and fixed ones.",
+		charts: []chart{{"rate-redis-cpu.svg", "Redis's processor time per command at a fixed rate (less is better)", "µs", result.RedisCPU}},
+	},
+	{
+		program: "large", title: "Large values",
+		text: "Sixteen callers with values of 1 MB; then fifty callers of small ones, alone and beside a client that writes and reads " +
+			"a giant value over and over. The rate of the cell with the giant is the giant's.",
+	},
+	{
+		program: "crowd", title: "Many clients",
+		text: "The proxy's resident memory with thousands of idle clients, in a burst in which each of them sends 100 KB at once, and " +
+			"after it. Every round has processes of its own.",
+	},
+	{
+		program: "wide", title: "Many keys in one command",
+		text:   "One caller reads ever more keys of 64 bytes with one `MGET`.",
+		charts: []chart{{"wide-p50.svg", "Median latency of an MGET (less is better)", "µs", result.P50}},
+	},
+	{
+		program: "metrics", title: "What metrics cost",
+		text: "The same pipelined load with telemetry and without (`--telemetry-listen off`).",
+	},
 }
 
 const reportHead = `# Benchmarks

@@ -22,7 +22,7 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 	if err != nil {
 		return proxy.Config{}, err
 	}
-	return proxy.Config{
+	pc := proxy.Config{
 		Upstream:        target,
 		UpstreamConns:   c.UpstreamConns,
 		MaxLanes:        c.MaxLanes,
@@ -51,10 +51,12 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 		DrainTimeout:       c.DrainTimeout,
 		Version:            build().Version,
 		Effective:          func() string { return effective(c) },
-		Events:             clientEvents(m),
-		BatchEvents:        batchEvents(m),
 		Logger:             log,
-	}, nil
+	}
+	if c.TelemetryListen != config.TelemetryOff { // else nobody would read what is counted
+		pc.Events, pc.BatchEvents = clientEvents(m), batchEvents(m)
+	}
+	return pc, nil
 }
 
 // reclaimConfig is what is done for consumers of streams.

@@ -114,6 +114,12 @@ func integer(n int) string { return ":" + strconv.Itoa(n) + "\r\n" }
 // eventually polls until ok, and fails the test when that takes too long.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	within(t, patience, what, ok)
+}
+
+// within is eventually with another patience, for what takes its time by itself.
+func within(t testing.TB, patience time.Duration, what string, ok func() bool) {
+	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); !ok(); <-tick.C {

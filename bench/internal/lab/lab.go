@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"streamproxy/bench/internal/proc"
+	"streamproxy/internal/netlab"
 )
 
 // readyLimit is how long a side may take to answer its first command.
@@ -40,6 +41,7 @@ type Lab struct {
 	Missing      []string // peers that were asked for and are not installed
 
 	folder string
+	links  []*netlab.Link
 }
 
 // DefaultPeers are the proxies that streamproxy is compared with, if installed.
@@ -99,10 +101,27 @@ func (l *Lab) Close() {
 			s.Process.Stop()
 		}
 	}
+	for _, link := range l.links {
+		_ = link.Close() // it only has to stop
+	}
 	if l.Redis != nil {
 		l.Redis.Stop()
 	}
 	_ = os.RemoveAll(l.folder) // a leftover in the system's temporary folder harms nobody
+}
+
+// link opens a link to the server that takes rtt for a round trip, a duration as in "28ms".
+func (l *Lab) link(rtt string) (addr string, err error) {
+	d, err := time.ParseDuration(rtt)
+	if err != nil {
+		return "", err
+	}
+	link, err := netlab.Start(netlab.Options{Upstream: l.RedisAddr, Delay: d / 2})
+	if err != nil {
+		return "", err
+	}
+	l.links = append(l.links, link)
+	return link.Addr(), nil
 }
 
 // Side returns the side of that name, or nil.

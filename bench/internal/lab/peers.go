@@ -17,9 +17,13 @@ var starters = map[string]func(ctx context.Context, l *Lab, s *Side, options str
 	"streamproxy": startStreamproxy,
 }
 
-func startDirect(_ context.Context, l *Lab, s *Side, _ string) error {
+// startDirect is the server itself, or with the option "rtt=28ms" a link of that round trip to it.
+func startDirect(_ context.Context, l *Lab, s *Side, options string) (err error) {
 	s.Addr, s.Version = l.RedisAddr, l.RedisVersion
-	return nil
+	if rtt, found := strings.CutPrefix(options, "rtt="); found {
+		s.Addr, err = l.link(rtt)
+	}
+	return err
 }
 
 // Each peer runs with one thread and one connection to the server, and otherwise as its own

@@ -16,7 +16,9 @@ import (
 )
 
 // startStreamproxy builds this repository's binary once and starts it. The options are its
-// flags without dashes, separated by colons: "max-flush-delay=1ms:threads=2".
+// flags without dashes, separated by colons: "max-flush-delay=1ms:threads=2". Two are the lab's own:
+// "unix" has callers connect over a socket, "rtt=28ms" puts a link of that round trip before the
+// server.
 func startStreamproxy(ctx context.Context, l *Lab, s *Side, options string) error {
 	path, err := BuildStreamproxy(ctx, l.folder)
 	if err != nil {
@@ -29,15 +31,35 @@ func startStreamproxy(ctx context.Context, l *Lab, s *Side, options string) erro
 	if err != nil {
 		return err
 	}
-	args := []string{"--listen", s.Addr, "--upstream", "redis://" + l.RedisAddr, "--telemetry-listen", telemetry}
-	if options != "" {
-		for _, flag := range strings.Split(options, ":") {
-			args = append(args, "--"+flag)
+	listen, server := s.Addr, l.RedisAddr
+	s.Metrics = "http://" + telemetry + "/metrics"
+	var flags []string
+	for _, option := range splitOptions(options) {
+		name, value, _ := strings.Cut(option, "=")
+		switch name {
+		case "unix":
+			s.Addr = filepath.Join(l.folder, fmt.Sprintf("%d.sock", len(l.Sides)))
+			listen = "unix://" + s.Addr
+		case "rtt":
+			if server, err = l.link(value); err != nil {
+				return err
+			}
+		case "telemetry-listen":
+			telemetry, s.Metrics = value, ""
+		default:
+			flags = append(flags, "--"+option)
 		}
 	}
+	args := []string{"--listen", listen, "--upstream", "redis://" + server, "--telemetry-listen", telemetry}
 	s.Version = version(ctx, path, "version")
-	s.Metrics = "http://" + telemetry + "/metrics"
-	return l.serve(s, path, args...)
+	return l.serve(s, path, append(args, flags...)...)
+}
+
+func splitOptions(options string) []string {
+	if options == "" {
+		return nil
+	}
+	return strings.Split(options, ":")
 }
 
 // BuildStreamproxy compiles the proxy as a release would into the folder, unless that has been

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,6 +30,18 @@ func Get(value []byte) func(caller, i int) (command, reply []byte) {
 	return func(caller, i int) (command, expect []byte) {
 		return encode("GET", Key(caller, i)), reply
 	}
+}
+
+// MGet returns a Request that reads n keys at once, of those that Fill has written with the
+// given pipeline and at least n/pipeline callers.
+func MGet(n, pipeline int, value []byte) func(caller, i int) (command, reply []byte) {
+	args := []string{"MGET"}
+	for k := range n {
+		args = append(args, Key(k/pipeline, k%pipeline))
+	}
+	command := encode(args...)
+	reply := []byte("*" + strconv.Itoa(n) + "\r\n" + strings.Repeat("$"+strconv.Itoa(len(value))+"\r\n"+string(value)+"\r\n", n))
+	return func(int, int) (c, r []byte) { return command, reply }
 }
 
 func encode(args ...string) []byte {

@@ -29,3 +29,11 @@ func TestFill(t *testing.T) {
 		t.Error("a refused SET went unnoticed")
 	}
 }
+
+func TestMGetReadsWhatFillWrites(t *testing.T) {
+	command, reply := MGet(3, 2, []byte("v"))(0, 0)
+	want := "*4\r\n$4\r\nMGET\r\n$16\r\nbench:000000:000\r\n$16\r\nbench:000000:001\r\n$16\r\nbench:000001:000\r\n"
+	if string(command) != want || string(reply) != "*3\r\n$1\r\nv\r\n$1\r\nv\r\n$1\r\nv\r\n" {
+		t.Errorf("%q, %q", command, reply)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -96,7 +97,11 @@ func (p *Process) WaitReady(addr string, limit time.Duration) error {
 // probe sends a GET rather than a PING: old proxies do not know PING, and a
 // proxy that answers PING by itself has not shown that it reaches its server.
 func probe(addr string) error {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	network := "tcp"
+	if strings.HasPrefix(addr, "/") {
+		network = "unix"
+	}
+	conn, err := net.DialTimeout(network, addr, time.Second)
 	if err != nil {
 		return err
 	}

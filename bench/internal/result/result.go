@@ -51,6 +51,8 @@ type Cell struct {
 	Pipeline int           `json:"pipeline"`
 	Rate     float64       `json:"rate,omitempty"` // commands a second; 0: as fast as replies return
 	Tick     time.Duration `json:"tick,omitempty"` // nanoseconds between bursts at a rate; 0: 1 ms
+	Keys     int           `json:"keys,omitempty"` // of an MGET
+	Trip     string        `json:"trip,omitempty"` // round trip to the server of the sides measured, as in their names
 	Series   []Series      `json:"series"`
 }
 
@@ -63,8 +65,14 @@ func (c *Cell) Name() string {
 	if c.Idle > 0 {
 		name += fmt.Sprintf(" beside %d idle", c.Idle)
 	}
+	if c.Keys > 0 {
+		name = fmt.Sprintf("%s of %d keys", c.Command, c.Keys)
+	}
 	if c.Rate > 0 {
 		name += fmt.Sprintf(" at %.0f/s", c.Rate)
+	}
+	if c.Trip != "" {
+		name += fmt.Sprintf(", round trip %s", c.Trip)
 	}
 	return name
 }
