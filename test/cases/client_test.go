@@ -77,7 +77,7 @@ func (c *client) replies(want ...string) {
 // drops reads and forgets n bytes of replies; nothing may have been read ahead of them.
 func (c *client) drops(n int) {
 	c.t.Helper()
-	_ = c.Conn.SetReadDeadline(time.Now().Add(patience))
+	_ = c.Conn.SetReadDeadline(time.Now().Add(max(patience, c.Timeout)))
 	if got, err := io.CopyN(io.Discard, c.Conn, int64(n)); err != nil {
 		c.t.Fatalf("%d bytes of %d came: %v", got, n, err)
 	}

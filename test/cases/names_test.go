@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"streamproxy/internal/netlab"
 	"streamproxy/internal/redistest"
@@ -141,6 +142,7 @@ func TestCase35AddressChanges(t *testing.T) {
 	dns.move(addrs[0])
 	f := startProxy(t, net.JoinHostPort("redis.test", port))
 	c, blocked := f.client(), f.client()
+	c.Timeout, blocked.Timeout = time.Minute, time.Minute
 	c.gets(bulk(addrs[0]), "GET", "who")
 	changes := 30
 	if long() {
@@ -158,7 +160,7 @@ func TestCase35AddressChanges(t *testing.T) {
 		if got := blocked.reply(); got != unknownOutcome && got != notSent { // it was not written yet
 			t.Fatalf("the blocked client got %q", got)
 		}
-		eventually(t, "the other server answers", func() bool {
+		within(t, time.Minute, "the other server answers", func() bool {
 			links[i%2].Reset() // a connection that was being accepted as it died
 			return c.ask("GET", "who") == bulk(addrs[(i+1)%2])
 		})
