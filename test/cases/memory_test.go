@@ -45,11 +45,13 @@ func TestCase32MemoryReturnsAfterABurst(t *testing.T) {
 		peak = max(peak, p.resident())
 	}
 	start, after := time.Now(), int64(0)
+	defer func() {
+		t.Logf("resident: %d KiB before, %d at most, %d after %v", before>>10, peak>>10, after>>10, time.Since(start))
+	}()
 	within(t, 2*time.Minute, fmt.Sprintf("no more than twice the %d KiB of before are resident", before>>10), func() bool {
 		after = p.resident()
 		return after <= 2*before
 	})
-	t.Logf("resident: %d KiB before, %d at most, %d after %v", before>>10, peak>>10, after>>10, time.Since(start))
 	for _, c := range crowd {
 		c.gets("+PONG\r\n", "PING")
 	}
