@@ -102,7 +102,7 @@ func TestStreamChapter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := report(t.Context(), []string{"--results", folder, "--docs", folder}, &out); err != nil {
+	if err := report(t.Context(), []string{"--results", folder, "--docs", folder, "--readme", ""}, &out); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "benchmarks.md"))
