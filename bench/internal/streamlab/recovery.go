@@ -23,13 +23,22 @@ const (
 // half of the min-idle: the min-idle, two rounds, one read, and a second.
 const Bound = recoveryIdle + 2*recoveryIdle/2 + min(idleBlock, recoveryIdle/2) + time.Second
 
-// Recoveries kills a worker that has acked nothing, for each pair, on a busy and on an idle queue,
-// all at the same time, each pair of workers behind one proxy.
+// holderKilled is an idle queue whose worker is killed together with its proxy, which holds the lease:
+// the other worker's has to take it over first, for which there are two rounds more.
+const holderKilled = "idle, lease holder killed"
+
+// Recoveries kills a worker that has acked nothing, for each pair, on a busy and on an idle queue, and
+// once with its proxy, all at the same time. Each two workers are behind one proxy, or, where one is
+// killed, behind one each.
 func (l *Lab) Recoveries(ctx context.Context) ([]Recovery, error) {
 	var all []Recovery
 	for _, pair := range l.pairs() {
-		for _, queue := range []string{"busy", "idle"} {
-			all = append(all, Recovery{Pair: pair, Queue: queue, Entries: recoveryEntries, BoundSeconds: Bound.Seconds()})
+		for _, queue := range []string{"busy", "idle", holderKilled} {
+			r := Recovery{Pair: pair, Queue: queue, Entries: recoveryEntries, BoundSeconds: Bound.Seconds()}
+			if queue == holderKilled {
+				r.BoundSeconds += recoveryIdle.Seconds() // two rounds
+			}
+			all = append(all, r)
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -45,7 +54,11 @@ func (l *Lab) Recoveries(ctx context.Context) ([]Recovery, error) {
 }
 
 func (l *Lab) recovery(ctx context.Context, r *Recovery) error {
-	s, err := openStand(l.Binary, Delay, 1)
+	proxies := 1
+	if r.Queue == holderKilled {
+		proxies = 2
+	}
+	s, err := openStand(l.Binary, Delay, proxies)
 	defer s.close()
 	if err != nil {
 		return err
@@ -59,7 +72,7 @@ func (l *Lab) recovery(ctx context.Context, r *Recovery) error {
 	if err != nil {
 		return fmt.Errorf("victim: %w", err)
 	}
-	heir, err := l.recoveryWorker(ctx, s, r.Pair, "heir")
+	heir, err := l.recoveryWorker(ctx, s, s.urls[proxies-1], r.Pair, "heir")
 	if err != nil {
 		return err
 	}
@@ -68,7 +81,7 @@ func (l *Lab) recovery(ctx context.Context, r *Recovery) error {
 		return err
 	}
 	got := func() int { return len(recovered(heir.snapshot())) }
-	deadline := killed + 2*Bound
+	deadline := killed + 2*Bound + recoveryIdle
 	over := func() bool { return got() >= recoveryEntries || now() > deadline }
 	if r.Queue == "busy" {
 		err = s.busyFirst(ctx, p, heir, over)
@@ -85,7 +98,7 @@ func (l *Lab) recovery(ctx context.Context, r *Recovery) error {
 
 // killOne lets a worker have all the entries and kills it. It returns when.
 func (l *Lab) killOne(ctx context.Context, s *stand, p *publisher, r *Recovery) (time.Duration, error) {
-	victim, err := l.recoveryWorker(ctx, s, r.Pair, "victim")
+	victim, err := l.recoveryWorker(ctx, s, s.urls[0], r.Pair, "victim")
 	if err != nil {
 		return 0, err
 	}
@@ -106,13 +119,32 @@ func (l *Lab) killOne(ctx context.Context, s *stand, p *publisher, r *Recovery) 
 	if err := victim.wait(ctx, func(t *told) bool { return len(t.arrivals) >= recoveryEntries }); err != nil {
 		return 0, err
 	}
+	if r.Queue == holderKilled {
+		if err := s.awaitLease(ctx); err != nil {
+			return 0, err
+		}
+		s.proxies[0].Kill()
+	}
 	victim.kill()
 	return now(), nil
 }
 
+// awaitLease waits until the only proxy that has a worker holds the lease.
+func (s *stand) awaitLease(ctx context.Context) error {
+	for {
+		text, err := s.direct.do("EVAL", "return #redis.call('KEYS', 'streamproxy:lease:*')", "0")
+		if err != nil || text != "0" {
+			return err
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
 // recoveryWorker starts a worker that acks nothing and waits until it listens.
-func (l *Lab) recoveryWorker(ctx context.Context, s *stand, pair, consumer string) (*worker, error) {
-	job := newJob(s.urls[0], recoveryStreams)
+func (l *Lab) recoveryWorker(ctx context.Context, s *stand, url, pair, consumer string) (*worker, error) {
+	job := newJob(url, recoveryStreams)
 	job.Consumer, job.Ack, job.Idle = consumer, false, recoveryIdle.Milliseconds()
 	job.Block = idleBlock.Milliseconds()
 	w, err := s.start(l.Pythons[pair], &job)
