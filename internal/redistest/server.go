@@ -26,6 +26,7 @@ const startAttempts = 5
 type Option func(*settings)
 
 type settings struct {
+	binary   string // "" for the one that Binary finds
 	args     []string
 	password string
 	secure   []string // arguments of TLS, without the port
@@ -35,6 +36,11 @@ type settings struct {
 // override what Start sets.
 func WithArgs(args ...string) Option {
 	return func(s *settings) { s.args = append(s.args, args...) }
+}
+
+// WithBinary runs another server than the one that Binary finds.
+func WithBinary(path string) Option {
+	return func(s *settings) { s.binary = path }
 }
 
 // WithPassword sets requirepass; the server's own helpers then use it.
@@ -129,7 +135,10 @@ func (s *Server) start() bool {
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--unixsocket", s.Socket(),
 		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, s.tlsArgs(), s.settings.args)
-	binary := Binary(s.t) // may end the test, whose cleanup takes the lock
+	binary := s.settings.binary
+	if binary == "" {
+		binary = Binary(s.t) // may end the test, whose cleanup takes the lock
+	}
 	s.mu.Lock()
 	s.log = new(bytes.Buffer)
 	s.cmd = exec.Command(binary, args...)

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"streamproxy/internal/redistest"
 )
 
 // goChecks are the checks of go-redis, each with keys of its own.
@@ -25,6 +23,7 @@ var goChecks = []struct {
 	{"transaction", goTransaction},
 	{"optimistic lock", goOptimisticLock},
 	{"script", goScript},
+	{"functions", goFunctions},
 	{"blocking pop", goBlockingPop},
 	{"publish", goPublish},
 	{"streams", goStreams},
@@ -34,18 +33,24 @@ var goChecks = []struct {
 
 // checkGoRedis checks the library that most Go programs use, with its own defaults and
 // with the older protocol.
-func checkGoRedis(t *testing.T, addr string, server *redistest.Server) {
+func (l *lab) checkGoRedis(t *testing.T) {
+	is("go-redis", redis.Version())
+	l.check(t, "go-redis", "default connect", func(t *testing.T) {
+		c := redis.NewClient(&redis.Options{Addr: l.addr})
+		defer c.Close()
+		goStrings(t, c, fmt.Sprintf("go:plain:%d", time.Now().UnixNano()))
+	})
 	for _, protocol := range []int{0, 2} { // 0 is the library's choice
 		name := map[int]string{0: "default", 2: "resp2"}[protocol]
 		t.Run(name, func(t *testing.T) {
-			c := redis.NewClient(&redis.Options{Addr: addr, Protocol: protocol})
+			c := redis.NewClient(&redis.Options{Addr: l.addr, Protocol: protocol})
 			defer c.Close()
 			for _, tt := range goChecks {
-				check(t, "go-redis", tt.name, func(t *testing.T) {
+				l.check(t, "go-redis", tt.name, func(t *testing.T) {
 					tt.check(t, c, fmt.Sprintf("go:%s:%s:%d:", name, tt.name, time.Now().UnixNano()))
 				})
 			}
-			check(t, "go-redis", "restart", func(t *testing.T) { goRestart(t, c, server) })
+			l.check(t, "go-redis", "restart", func(t *testing.T) { goRestart(t, c, l) })
 		})
 	}
 }
@@ -126,10 +131,24 @@ func goScript(t *testing.T, c *redis.Client, key string) {
 	}
 }
 
+func goFunctions(t *testing.T, c *redis.Client, key string) {
+	library, text := functionLibrary()
+	same(t, library)(anyOf(c.FunctionLoad(t.Context(), text).Result()))
+	same(t, []string{key, "a"})(anyOf(c.FCall(t.Context(), library, []string{key}, "a").StringSlice()))
+	same(t, "OK")(anyOf(c.FunctionDelete(t.Context(), library).Result()))
+}
+
+// functionLibrary is a library with a function of the same name, which no other test uses: it
+// returns its first key and argument.
+func functionLibrary() (name, text string) {
+	name = fmt.Sprintf("lib%d", time.Now().UnixNano())
+	return name, "#!lua name=" + name + "\nredis.register_function('" + name + "', function(k, a) return {k[1], a[1]} end)"
+}
+
 func goBlockingPop(t *testing.T, c *redis.Client, key string) {
 	timer := time.AfterFunc(100*time.Millisecond, func() { c.RPush(context.Background(), key, "x") })
 	defer timer.Stop()
-	same(t, []string{key, "x"})(anyOf(c.BLPop(t.Context(), 5*time.Second, key).Result()))
+	same(t, []string{key, "x"})(anyOf(c.BLPop(t.Context(), 15*time.Second, key).Result()))
 	if _, err := c.BLPop(t.Context(), time.Second, key).Result(); !errors.Is(err, redis.Nil) {
 		t.Errorf("nothing to pop: %v", err)
 	}
@@ -142,7 +161,7 @@ func goPublish(t *testing.T, c *redis.Client, key string) {
 		t.Fatal(err)
 	}
 	same(t, int64(1))(anyOf(c.Publish(t.Context(), key, "hello").Result()))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	if m, err := s.ReceiveMessage(ctx); err != nil || m.Payload != "hello" {
 		t.Errorf("%v, %v", m, err)
@@ -183,14 +202,14 @@ func goDatabases(t *testing.T, c *redis.Client, key string) {
 }
 
 // goRestart restarts the server: the client goes on by itself, and so does a subscriber.
-func goRestart(t *testing.T, c *redis.Client, server *redistest.Server) {
+func goRestart(t *testing.T, c *redis.Client, l *lab) {
 	s := c.Subscribe(t.Context(), "go:restart")
 	defer s.Close()
 	if _, err := s.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	messages := s.Channel() // reads from now on, and so notices
-	server.Restart()
+	l.restart(t)
 	awaitOK(t, func() error { return c.Set(t.Context(), "go:back", 1, 0).Err() })
 	goBlockingPop(t, c, "go:restart:list")
 	awaitOK(t, func() error {
@@ -202,7 +221,7 @@ func goRestart(t *testing.T, c *redis.Client, server *redistest.Server) {
 	select {
 	case m := <-messages:
 		same(t, "again")(m.Payload, nil)
-	case <-time.After(5 * time.Second):
+	case <-time.After(15 * time.Second):
 		t.Error("the subscriber hears nothing after the restart")
 	}
 }

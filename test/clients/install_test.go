@@ -61,9 +61,20 @@ func java(class string) func(*testing.T) []string {
 		}
 		classes := filepath.Join(folder, "classes")
 		classpath := classes + string(filepath.ListSeparator) + string(read(t, paths))
-		must(t, "javac", append([]string{"-Xlint:all,-processing", "-d", classes, "-cp", classpath}, sources...)...)
+		text := []byte(classpath)
+		for _, source := range sources {
+			text = append(text, read(t, source)...)
+		}
+		once(t, classes, text, func() {
+			must(t, "javac", append([]string{"-Xlint:all,-processing", "-d", classes, "-cp", classpath}, sources...)...)
+		})
 		return []string{"java", "-XX:+UseSerialGC", "-Xmx256m", "-cp", classpath, class}
 	}
+}
+
+// script runs a script of a language whose client comes from Debian: test/install/apt.sh brings it.
+func script(interpreter, path string) func(*testing.T) []string {
+	return func(*testing.T) []string { return []string{interpreter, path} }
 }
 
 // once runs install unless the folder was made from the same list of dependencies before.

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Installs the Debian packages given as "command:package" pairs whose command is missing.
+# Installs the Debian packages given: "command:package" if the command is missing, and a
+# package that brings no command, given by its name alone, if it is not installed.
 set -euo pipefail
 
 missing=()
-for pair in "$@"; do
-	command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+for wanted in "$@"; do
+	case $wanted in
+	*:*) command -v "${wanted%%:*}" >/dev/null || missing+=("${wanted#*:}") ;;
+	*) dpkg-query --show --showformat '${db:Status-Status}' "$wanted" 2>/dev/null | grep -qx installed || missing+=("$wanted") ;;
+	esac
 done
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0

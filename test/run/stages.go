@@ -44,9 +44,10 @@ func install(ctx context.Context, j *job) error {
 	if j.quick {
 		return nil
 	}
-	// The client libraries' languages; npm and Maven fetch the libraries themselves.
+	// The client libraries' languages; pip, npm and Maven fetch the libraries themselves.
 	if err := j.exec(ctx, "bash", "test/install/apt.sh", "redis-benchmark:redis-tools",
-		"node:nodejs", "npm:npm", "javac:default-jdk-headless", "mvn:maven"); err != nil {
+		"node:nodejs", "npm:npm", "javac:default-jdk-headless", "mvn:maven",
+		"php:php-cli", "php-redis", "ruby:ruby", "ruby-redis"); err != nil {
 		return err
 	}
 	return j.exec(ctx, "bash", "test/install/servers.sh")

@@ -16,7 +16,9 @@ import redis.clients.jedis.Response;
 import redis.clients.jedis.StreamEntryID;
 import redis.clients.jedis.Transaction;
 import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.csc.CacheConfig;
 import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.params.XReadGroupParams;
 import redis.clients.jedis.resps.StreamEntry;
 
@@ -24,7 +26,7 @@ import redis.clients.jedis.resps.StreamEntry;
 final class JedisChecks {
     private static final HostAndPort ADDRESS = new HostAndPort(Checks.HOST, Checks.PORT);
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws Exception {
         Checks checks = new Checks();
         checks.add("default connect", () -> {
             try (RedisClient plain = RedisClient.create(Checks.HOST, Checks.PORT)) {
@@ -37,7 +39,8 @@ final class JedisChecks {
                 addAll(checks, protocol);
             }
         }
-        checks.run();
+        checks.add("caching resp3", () -> caching(Checks.key("cached")));
+        checks.run(Checks.versionOf("redis.clients", "jedis"));
     }
 
     private static RedisClient pooled(RedisProtocol protocol) {
@@ -58,6 +61,7 @@ final class JedisChecks {
         checks.add("transaction" + suffix, () -> transaction(client, Checks.key(prefix + "t")));
         checks.add("optimistic lock" + suffix, () -> optimisticLock(client, protocol, Checks.key(prefix + "w")));
         checks.add("script" + suffix, () -> script(client, Checks.key(prefix + "e")));
+        checks.add("functions" + suffix, () -> functions(client, Checks.key(prefix + "fn")));
         checks.add("blocking pop" + suffix, () -> blockingPop(client, Checks.key(prefix + "b")));
         checks.add("publish" + suffix, () -> publish(client, protocol, Checks.key(prefix + "c")));
         checks.add("streams" + suffix, () -> streams(client, Checks.key(prefix + "x")));
@@ -119,9 +123,39 @@ final class JedisChecks {
         Checks.equal(client.evalsha(sha, List.of(key), List.of("a")), List.of(key, "a"));
     }
 
+    private static void functions(RedisClient client, String key) {
+        String name = Checks.functionName("jedis");
+        Checks.equal(client.functionLoad(Checks.functionLibrary(name)), name);
+        Checks.equal(client.fcall(name, List.of(key), List.of("a")), List.of(key, "a"));
+        Checks.equal(client.functionDelete(name), "OK");
+    }
+
+    private static RedisClient caching(HostAndPort address) {
+        return RedisClient.builder().hostAndPort(address).cacheConfig(CacheConfig.builder().build())
+            .clientConfig(DefaultJedisClientConfig.builder().protocol(RedisProtocol.RESP3).build()).build();
+    }
+
+    /** Answers come from the client's memory until another client, directly connected, changes the value. */
+    private static void caching(String key) throws Exception {
+        HostAndPort server = new HostAndPort(Checks.HOST, Checks.REDIS_PORT);
+        try (RedisClient direct = caching(server)) {
+            direct.get(key);
+        } catch (JedisException e) {
+            throw new Checks.Refused(e);
+        }
+        try (RedisClient client = caching(ADDRESS); RedisClient direct = RedisClient.create(server)) {
+            direct.set(key, "1");
+            Checks.equal(client.get(key), "1");
+            Checks.equal(client.get(key), "1");
+            Checks.equal(client.getCache().getStats().getHitCount(), 1L);
+            direct.set(key, "2");
+            Checks.eventually(() -> client.get(key), "2");
+        }
+    }
+
     private static void blockingPop(RedisClient client, String key) throws Exception {
         Thread pusher = Checks.later(() -> client.rpush(key, "x"));
-        Checks.equal(client.blpop(5, key), List.of(key, "x"));
+        Checks.equal(client.blpop(15, key), List.of(key, "x"));
         pusher.join();
         Checks.equal(client.blpop(1, key), null);
     }
@@ -152,10 +186,10 @@ final class JedisChecks {
             }
         });
         t.start();
-        listening.get(5, TimeUnit.SECONDS);
+        listening.get(15, TimeUnit.SECONDS);
         Checks.equal(client.publish(channel, "hello"), 1L);
-        Checks.equal(heard.get(5, TimeUnit.SECONDS), "hello");
-        t.join(5000);
+        Checks.equal(heard.get(15, TimeUnit.SECONDS), "hello");
+        t.join(15000);
         Checks.equal(t.isAlive(), false);
     }
 

@@ -8,6 +8,7 @@ import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.StreamMessage;
+import io.lettuce.core.TrackingArgs;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.XGroupCreateArgs;
 import io.lettuce.core.XReadArgs;
@@ -17,12 +18,17 @@ import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
 import io.lettuce.core.pubsub.RedisPubSubAdapter;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
+import io.lettuce.core.support.caching.CacheAccessor;
+import io.lettuce.core.support.caching.CacheFrontend;
+import io.lettuce.core.support.caching.ClientSideCaching;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Checks lettuce through the proxy: one line per check, see test/clients/doc.go. */
 final class LettuceChecks {
@@ -38,7 +44,7 @@ final class LettuceChecks {
         prefix = protocol + ":";
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws Exception {
         Checks checks = new Checks();
         checks.add("default connect", () -> {
             RedisClient plain = RedisClient.create("redis://" + Checks.HOST + ":" + Checks.PORT);
@@ -56,6 +62,10 @@ final class LettuceChecks {
             checks.add("transaction" + suffix, c::transaction);
             checks.add("optimistic lock" + suffix, c::optimisticLock);
             checks.add("script" + suffix, c::script);
+            checks.add("functions" + suffix, c::functions);
+            if (protocol == ProtocolVersion.RESP3) {
+                checks.add("caching" + suffix, c::caching);
+            }
             checks.add("blocking pop" + suffix, () -> c.blockingPop("b"));
             checks.add("publish" + suffix, c::publish);
             checks.add("streams" + suffix, c::streams);
@@ -63,7 +73,7 @@ final class LettuceChecks {
             checks.add("databases" + suffix, c::databases);
             checks.add("restart" + suffix, c::restart);
         }
-        checks.run();
+        checks.run(Checks.versionOf("io.lettuce", "lettuce-core"));
     }
 
     private String key(String name) {
@@ -123,10 +133,35 @@ final class LettuceChecks {
         Checks.equal(redis.scriptExists(sha, "0".repeat(40)), List.of(true, false));
     }
 
+    private void functions() {
+        String name = Checks.functionName("lettuce");
+        Checks.equal(redis.functionLoad(Checks.functionLibrary(name)), name);
+        List<String> got = redis.fcall(name, ScriptOutputType.MULTI, new String[] {key("fn")}, "a");
+        Checks.equal(got, List.of(key("fn"), "a"));
+    }
+
+    /** Answers come from the client's memory until another client, directly connected, changes the value. */
+    private void caching() throws Exception {
+        String key = key("cached");
+        RedisClient other = RedisClient.create(RedisURI.create(Checks.HOST, Checks.REDIS_PORT));
+        Map<String, String> memory = new ConcurrentHashMap<>();
+        try (StatefulRedisConnection<String, String> c = client.connect();
+                StatefulRedisConnection<String, String> direct = other.connect();
+                CacheFrontend<String, String> cache = ClientSideCaching.enable(CacheAccessor.forMap(memory), c, TrackingArgs.Builder.enabled())) {
+            direct.sync().set(key, "1");
+            Checks.equal(cache.get(key), "1");
+            Checks.equal(memory.get(key), "1");
+            direct.sync().set(key, "2");
+            Checks.eventually(() -> cache.get(key), "2");
+        } finally {
+            other.shutdown();
+        }
+    }
+
     private void blockingPop(String name) throws Exception {
         try (StatefulRedisConnection<String, String> c = client.connect()) {
             Thread pusher = Checks.later(() -> redis.rpush(key(name), "x"));
-            Checks.equal(c.sync().blpop(5, key(name)), KeyValue.just(key(name), "x"));
+            Checks.equal(c.sync().blpop(15, key(name)), KeyValue.just(key(name), "x"));
             pusher.join();
             Checks.equal(c.sync().blpop(1, key(name)), null);
         }
@@ -143,7 +178,7 @@ final class LettuceChecks {
             });
             c.sync().subscribe(key("c"));
             Checks.equal(redis.publish(key("c"), "hello"), 1L);
-            Checks.equal(heard.get(5, TimeUnit.SECONDS), "hello");
+            Checks.equal(heard.get(15, TimeUnit.SECONDS), "hello");
             c.sync().unsubscribe(key("c"));
             Checks.equal(c.sync().ping(), "PONG");
         }
@@ -180,7 +215,21 @@ final class LettuceChecks {
     }
 
     private void restart() throws Exception {
+        AtomicInteger heard = new AtomicInteger();
+        StatefulRedisPubSubConnection<String, String> subscriber = client.connectPubSub();
+        subscriber.addListener(new RedisPubSubAdapter<>() {
+            @Override
+            public void message(String channel, String message) {
+                heard.incrementAndGet();
+            }
+        });
+        subscriber.sync().subscribe(key("r"));
         Checks.restart(() -> Checks.equal(redis.set(key("r"), "back"), "OK"));
+        Checks.eventually(() -> {
+            redis.publish(key("r"), "again");
+            return heard.get() > 0;
+        }, true);
+        subscriber.close();
         Checks.equal(redis.get(key("r")), "back");
         blockingPop("rb");
     }

@@ -1,6 +1,7 @@
 // Checks node-redis through the proxy: one line per check, see test/clients/doc.go.
+import { createRequire } from 'node:module';
 import { createClient } from 'redis';
-import { equal, host, key, port, restart, runChecks, sleep } from './check.mjs';
+import { equal, eventually, functionLibrary, host, key, port, redisPort, restart, runChecks, sleep } from './check.mjs';
 
 const connect = async (options = {}) => {
   const client = createClient({ socket: { host, port }, ...options });
@@ -51,6 +52,12 @@ const checksOf = async (protocol) => {
       equal(JSON.stringify(reply).includes(id), true);
       equal(await client.xAck(k('x'), 'g', id), 1);
     },
+    functions: async () => {
+      const [library, text] = functionLibrary(`node_redis${protocol}`);
+      equal(await client.functionLoad(text), library);
+      equal(await client.fCall(library, { keys: [k('f')], arguments: ['a'] }), [k('f'), 'a']);
+      equal(await client.functionDelete(library), 'OK');
+    },
     'optimistic lock': async () => {
       const [watcher, other] = [await connect({ RESP: protocol }), await connect({ RESP: protocol })];
       await watcher.set(k('w'), '1');
@@ -63,8 +70,16 @@ const checksOf = async (protocol) => {
       other.destroy();
     },
     restart: async () => {
+      const subscriber = await connect({ RESP: protocol });
+      let heard = 0;
+      await subscriber.subscribe(k('r'), () => heard++);
       await restart(async () => equal(await client.set(k('r'), 'back'), 'OK'));
       equal(await client.get(k('r')), 'back');
+      await eventually(async () => {
+        await client.publish(k('r'), 'again');
+        return heard > 0;
+      }, true);
+      subscriber.destroy();
     },
     hashes: async () => {
       await client.hSet(k('h'), { a: '1', b: '' });
@@ -73,8 +88,28 @@ const checksOf = async (protocol) => {
   };
 };
 
-const named = {};
+// caching answers from the client's memory until another client, directly connected, changes the value.
+const caching = async () => {
+  const client = await connect({ RESP: 3, clientSideCache: { ttl: 0, maxEntries: 0, evictPolicy: 'LRU' } });
+  const direct = await connect({ socket: { port: redisPort } });
+  await direct.set(key('cached'), '1');
+  equal([await client.get(key('cached')), await client.get(key('cached'))], ['1', '1']);
+  equal(client.clientSideCache.stats().hitCount, 1);
+  await direct.set(key('cached'), '2');
+  await eventually(() => client.get(key('cached')), '2');
+  client.destroy();
+  direct.destroy();
+};
+
+const defaultConnect = async () => {
+  const client = await connect();
+  equal(await client.set(key('plain'), 'v'), 'OK');
+  equal(await client.get(key('plain')), 'v');
+  client.destroy();
+};
+
+const named = { 'default connect': defaultConnect, 'caching resp3': caching };
 for (const protocol of [2, 3]) {
   for (const [name, check] of Object.entries(await checksOf(protocol))) named[`${name} resp${protocol}`] = check;
 }
-await runChecks(named);
+await runChecks(createRequire(import.meta.url)('redis/package.json').version, named);

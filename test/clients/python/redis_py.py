@@ -1,24 +1,19 @@
 """Checks redis-py through the proxy: one line per check, see test/clients/doc.go."""
 
 import os
-import sys
 import threading
 import time
-import uuid
 
 import redis
+from redis.cache import CacheConfig
 
-HOST, PORT = os.environ["PROXY_HOST"], int(os.environ["PROXY_PORT"])
-PREFIX = "py:" + uuid.uuid4().hex + ":"
+from checks import HOST, PORT, REDIS_PORT, RUN, Refused, ask_for_restart, equal, function_library, leave, report
+
+PREFIX = "py:" + RUN + ":"
 
 
 def connect(**options):
     return redis.Redis(host=HOST, port=PORT, **options)
-
-
-def equal(got, want):
-    if got != want:
-        raise AssertionError(f"got {got!r}, want {want!r}")
 
 
 def strings(r):
@@ -69,26 +64,26 @@ def optimistic_lock(r):
 def blocking_pop(r):
     key = PREFIX + "b"
     threading.Timer(0.2, lambda: connect().rpush(key, "x")).start()
-    equal([bytes(v) for v in r.blpop([key], timeout=5)], [key.encode(), b"x"])
-    equal(r.blpop([key], timeout=1), None)
+    equal([bytes(v) for v in r.blpop([key], timeout=15)], [key.encode(), b"x"])
+    equal(r.blpop([key], timeout=0.1), None)
 
 
 def publish(r):
-    channel, got = PREFIX + "c", []
     with r.pubsub(ignore_subscribe_messages=True) as p:
-        p.subscribe(channel)
-        deadline = time.time() + 5
-        while not got and time.time() < deadline:
-            r.publish(channel, "hello")
-            message = p.get_message(timeout=0.2)
-            if message:
-                got.append(message["data"])
-    equal(got[:1], [b"hello"])
+        p.subscribe(PREFIX + "c")
+        hears(r, p, PREFIX + "c", time.time() + 15)
 
 
 def script(r):
     double = r.register_script("return tonumber(ARGV[1]) * 2")
     equal(double(args=[21]), 42)
+
+
+def functions(r):
+    library, text = function_library(r.client_info()["resp"])
+    equal(r.function_load(text), library.encode())
+    equal(r.fcall(library, 1, PREFIX + "f", "a"), [(PREFIX + "f").encode(), b"a"])
+    equal(r.function_delete(library), True)
 
 
 def streams(r):
@@ -102,6 +97,25 @@ def streams(r):
     equal(r.xpending(key, "g")["pending"], 0)
     if r.xreadgroup("g", "c", {key: ">"}, block=50):
         raise AssertionError("an empty stream returned an entry")
+
+
+def caching(r):
+    """Answers come from the client's memory until another client, directly connected, changes the value."""
+    key, direct = PREFIX + "cached", redis.Redis(port=REDIS_PORT)
+    direct.set(key, 1)
+    try:
+        redis.Redis(port=REDIS_PORT, protocol=3, cache_config=CacheConfig()).ping()
+    except redis.ConnectionError as e:
+        raise Refused(e)
+    cached = connect(protocol=3, cache_config=CacheConfig())
+    equal([cached.get(key), cached.get(key)], [b"1", b"1"])
+    equal(cached.get_cache().size, 1)
+    direct.set(key, 2)
+    deadline = time.time() + 15
+    while cached.get(key) != b"2":
+        if time.time() > deadline:
+            raise AssertionError("another client's SET was not seen")
+        time.sleep(0.02)
 
 
 def errors(r):
@@ -135,12 +149,13 @@ def cached_script(r):
 
 
 def restart(r):
-    """The same client goes on after a restart of Redis, with what it had loaded gone."""
+    """The same client goes on after a restart of Redis, with what it had loaded gone, and so does a subscriber."""
     double = r.register_script("return tonumber(ARGV[1]) * 2")
     equal(double(args=[1]), 2)
-    print("restart", flush=True)
-    sys.stdin.readline()
-    deadline = time.time() + 15
+    subscriber = r.pubsub(ignore_subscribe_messages=True)
+    subscriber.subscribe(PREFIX + "r")
+    hears(r, subscriber, PREFIX + "r", time.time() + 15)
+    deadline = ask_for_restart()
     while True:
         try:
             equal(double(args=[21]), 42)
@@ -149,8 +164,21 @@ def restart(r):
             if time.time() > deadline:
                 raise
             time.sleep(0.05)
+    hears(r, subscriber, PREFIX + "r", deadline)
     strings(r)
     blocking_pop(r)
+
+
+def hears(r, subscriber, channel, deadline):
+    """Publishes until the subscriber hears it. It connects anew by itself, and says so if it could not yet."""
+    while time.time() < deadline:
+        r.publish(channel, "hello")
+        try:
+            if subscriber.get_message(timeout=0.2):
+                return
+        except redis.ConnectionError:
+            time.sleep(0.05)
+    raise AssertionError("the subscriber hears nothing")
 
 
 def ownership(_):
@@ -173,25 +201,31 @@ def ownership(_):
     equal(faults, [])
 
 
-CHECKS = [strings, large_value, pipeline, transaction, optimistic_lock, blocking_pop, publish,
-          script, cached_script, streams, errors, databases, names, ownership, restart]
+CHECKS = [strings, large_value, pipeline, transaction, optimistic_lock, blocking_pop, publish, script,
+          cached_script, functions, streams, errors, databases, names, ownership, caching, restart]
+
+
+def run(check, r, name):
+    try:
+        check(r)
+        report(name, None)
+    except Exception as e:
+        report(name, e)
 
 
 def main():
-    failed = False
-    for protocol in (2, 3):
-        r = connect(protocol=protocol)
+    """Everything with the library's defaults, and with the other protocol."""
+    global PREFIX
+    print("version", redis.__version__, flush=True)
+    plain = connect()
+    run(strings, plain, "default connect")
+    default = int(plain.client_info()["resp"])
+    for protocol, r in ((default, plain), (5 - default, connect(protocol=5 - default))):
+        PREFIX += f"{protocol}:"
         for check in CHECKS:
-            name = f"{check.__name__} resp{protocol}"
-            try:
-                check(r)
-                print(f"ok {name}", flush=True)
-            except Exception as e:  # every fault is a line; the next check goes on
-                failed = True
-                print(f"not ok {name} # {type(e).__name__}: {e}".replace("\n", " "))
-        global PREFIX
-        PREFIX += "3:"
-    sys.exit(1 if failed else 0)
+            if check is not caching or protocol == 3:
+                run(check, r, f"{check.__name__} resp{protocol}")
+    leave()
 
 
 main()
