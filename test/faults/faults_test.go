@@ -61,6 +61,18 @@ var faults = []fault{
 		l.hold(r, 20*time.Millisecond, 2*time.Second)
 		_ = l.proxy.cmd.Process.Signal(syscall.SIGCONT)
 	}},
+	{name: "proxy killed", restarts: true, inject: func(l *lab, r *rand.Rand) {
+		defer l.excuse()()
+		l.proxy.kill()
+		l.restartProxy(r)
+	}},
+	{name: "proxy drained", restarts: true, inject: func(l *lab, r *rand.Rand) {
+		defer l.excuse()()
+		if code := l.proxy.terminate(); code != 0 && code != 3 {
+			l.tally.violate("P8", "the proxy ended with exit code %d\n%s", code, l.proxy.log.String())
+		}
+		l.restartProxy(r)
+	}},
 	{name: "server killed, AOF", durable: true, inject: func(l *lab, r *rand.Rand) { l.killServer(r) }},
 	{name: "server killed, data lost", volatile: true, inject: func(l *lab, r *rand.Rand) { l.killServer(r) }},
 	{name: diskFullExit, durable: true, inject: fillDiskToTheEnd},
@@ -96,6 +108,13 @@ var faults = []fault{
 		l.hold(r, 10*time.Millisecond, 3*time.Second)
 		l.space.mood.Store(answers)
 	}},
+}
+
+// restartProxy starts the proxy again after a while.
+func (l *lab) restartProxy(r *rand.Rand) {
+	l.hold(r, time.Millisecond, 500*time.Millisecond)
+	l.proxy.launch(l.t)
+	l.proxy.awaitReady(l.t)
 }
 
 // hold lets a fault last.
@@ -309,7 +328,7 @@ func descriptors(l *lab, r *rand.Rand) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old); err != nil {
 		l.t.Fatal(err)
 	}
-	l.mayRefuse.Store(true)
+	defer l.excuse()()
 	limit := unix.Rlimit{Cur: uint64(max(n-r.IntN(10), 10)), Max: old.Max}
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		l.t.Fatal(err)
@@ -319,6 +338,4 @@ func descriptors(l *lab, r *rand.Rand) {
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil); err != nil {
 		l.t.Fatal(err)
 	}
-	l.hold(r, 200*time.Millisecond, 201*time.Millisecond)
-	l.mayRefuse.Store(false)
 }

@@ -55,9 +55,11 @@ type lab struct {
 	soak   *soakResult // nil but for a soak
 
 	losses    atomic.Uint64 // how often the server has lost its data
-	mayRefuse atomic.Bool   // the proxy may refuse connections
+	mayRefuse atomic.Bool   // the proxy may refuse or close connections
+	epoch     atomic.Int64  // counts the times that it might
 	settling  atomic.Bool   // nothing new is added to streams
 	common    map[string]any
+	stood     atomic.Int64                  // for how long this process itself got no time, in nanoseconds
 	rest      atomic.Pointer[chan struct{}] // closed when a rest ends; nil: nobody rests
 	stop      chan struct{}
 	wg        sync.WaitGroup
@@ -83,7 +85,8 @@ func startLab(t testing.TB, p plan) *lab {
 		args = append(args, "--dir", l.disk, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "256mb")
 	}
 	options := []redistest.Option{redistest.WithArgs(args...)}
-	own := []string{"--upstream-timeout", "2s", "--dial-timeout", "1s", "--reclaim-interval", "1s", "--log-level", "warn"}
+	own := []string{"--upstream-timeout", "2s", "--dial-timeout", "1s", "--reclaim-interval", "1s",
+		"--drain-idle", "300ms", "--drain-timeout", "2s", "--log-level", "warn"}
 	if p.secure {
 		a := redistest.NewAuthority(t)
 		options = append(options, redistest.WithTLS(t, a))
@@ -104,7 +107,20 @@ func startLab(t testing.TB, p plan) *lab {
 	}
 	l.proxy = startProcess(t, binary(t, binaries, flags...), upstream, l.space, own)
 	l.front = startLink(t, netlab.Options{Upstream: l.proxy.addr})
+	l.wg.Go(l.watchTime)
 	return l
+}
+
+// watchTime notes when this process itself was not given any time: whoever waits meanwhile has not
+// hung.
+func (l *lab) watchTime() {
+	const beat, late = 100 * time.Millisecond, time.Second
+	for last := time.Now(); !l.stopping(); last = time.Now() {
+		l.pause(beat)
+		if gap := time.Since(last); gap > late {
+			l.stood.Add(int64(gap))
+		}
+	}
 }
 
 // startLinks puts the link before the server and returns the URL by which the proxy reaches it.
@@ -208,6 +224,16 @@ func (l *lab) twins(a, b *diary) {
 	l.mu.Unlock()
 }
 
+// excuse lets the proxy refuse and close connections until the returned func is called.
+func (l *lab) excuse() (end func()) {
+	l.mayRefuse.Store(true)
+	l.epoch.Add(1)
+	return func() {
+		l.epoch.Add(1)
+		l.mayRefuse.Store(false)
+	}
+}
+
 func (l *lab) stopping() bool {
 	select {
 	case <-l.stop:
@@ -262,8 +288,8 @@ func (l *lab) finish() {
 	for _, st := range l.streams {
 		for !l.workedOff(st) {
 			if time.Now().After(deadline) {
-				l.tally.violate("P6", "%s is not worked off after %v: %s", st.key, l.settle,
-					l.server.Do("XPENDING", st.key, group, "-", "+", "5"))
+				l.tally.violate("P6", "%s is not worked off after %v: %q\n%s", st.key, l.settle,
+					l.server.Do("XPENDING", st.key, group, "-", "+", "5"), l.proxyStreams())
 				break
 			}
 			<-time.After(20 * time.Millisecond)
@@ -298,6 +324,20 @@ func (l *lab) finish() {
 		}
 		st.verify(v, l.tally)
 	}
+}
+
+// proxyStreams is what the proxy says of the streams that it knows.
+func (l *lab) proxyStreams() string {
+	c, err := redistest.Dial(l.proxy.socket)
+	if err != nil {
+		return err.Error()
+	}
+	defer c.Close()
+	reply, err := c.Do("PROXY", "STREAMS")
+	if err != nil {
+		return err.Error()
+	}
+	return reply
 }
 
 // list reads a list at the server.

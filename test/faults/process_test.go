@@ -23,6 +23,7 @@ import (
 
 // process is a running proxy: the shipped binary.
 type process struct {
+	line      []string // its command line
 	cmd       *exec.Cmd
 	addr      string // TCP
 	socket    string // unix
@@ -92,28 +93,34 @@ func startProcess(t testing.TB, path, upstream string, space *network, args []st
 		addr:      net.JoinHostPort(host, strconv.Itoa(redistest.FreePort(t))),
 		telemetry: net.JoinHostPort(host, strconv.Itoa(redistest.FreePort(t))),
 		socket:    filepath.Join(folder, "s"),
-		ended:     make(chan struct{}),
 	}
-	line := append(append(wrap, path, "--listen", p.addr, "--listen", "unix://"+p.socket,
+	p.line = append(append(wrap, path, "--listen", p.addr, "--listen", "unix://"+p.socket,
 		"--upstream", upstream, "--telemetry-listen", p.telemetry), args...)
-	p.cmd = exec.Command(line[0], line[1:]...)
-	p.cmd.Env = append(os.Environ(), "GORACE=halt_on_error=0 exitcode=66")
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	// A test that is killed must not leave a proxy behind.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { // ends with the process
-		p.err = p.cmd.Wait()
-		close(p.ended)
-	}()
 	t.Cleanup(func() {
 		p.kill()
 		_ = os.RemoveAll(folder)
 	})
+	p.launch(t)
 	p.awaitReady(t)
 	return p
+}
+
+// launch starts the program, or starts it again after its end.
+func (p *process) launch(t testing.TB) {
+	t.Helper()
+	cmd, ended := exec.Command(p.line[0], p.line[1:]...), make(chan struct{})
+	cmd.Env = append(os.Environ(), "GORACE=halt_on_error=0 exitcode=66")
+	cmd.Stdout, cmd.Stderr = &p.log, &p.log
+	// A test that is killed must not leave a proxy behind.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd, p.ended = cmd, ended
+	go func() { // ends with the process
+		p.err = cmd.Wait()
+		close(ended)
+	}()
 }
 
 func (p *process) awaitReady(t testing.TB) {
@@ -142,6 +149,9 @@ func (p *process) alive() bool {
 }
 
 func (p *process) kill() {
+	if p.cmd == nil {
+		return
+	}
 	_ = p.cmd.Process.Kill() // it may be gone
 	<-p.ended
 }

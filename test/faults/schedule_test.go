@@ -16,6 +16,8 @@ type fault struct {
 	name string
 	// durable says that it needs a server that keeps its data, volatile one that loses them.
 	durable, volatile bool
+	// restarts says that the proxy's process is another one afterwards.
+	restarts bool
 	// apart says that it needs a network of the proxy's own.
 	apart  bool
 	inject func(l *lab, r *rand.Rand)
@@ -37,7 +39,7 @@ func (l *lab) possible() []fault {
 	var list []fault
 	for _, f := range faults {
 		switch {
-		case f.durable && !l.durable, f.volatile && l.durable, f.apart && l.space == nil, l.only != "" && !slices.Contains(wanted, f.name):
+		case f.durable && !l.durable, f.volatile && l.durable, f.apart && l.space == nil, f.restarts && l.soak != nil, l.only != "" && !slices.Contains(wanted, f.name):
 		case f.name == diskFull && !l.small, f.name == diskFullExit && !l.small:
 		default:
 			list = append(list, f)
@@ -63,6 +65,33 @@ func (l *lab) breakThings() {
 		}
 		n.times++
 		n.commands += l.tally.commands() - before
+		l.awaitService(f.name)
+	}
+}
+
+const (
+	// serviceTime is within how long clients must be served again after a fault. It exceeds the
+	// proxy's deadlines and its pauses between dials by far, because the machine may be busy.
+	serviceTime = 30 * time.Second
+	// slowService is worth a line in the log.
+	slowService = 2 * time.Second
+	// serviceReplies is how many answers show that they are.
+	serviceReplies = 50
+)
+
+// awaitService wants that the proxy finds its way back.
+func (l *lab) awaitService(after string) {
+	want := l.tally.verdicts[done].Load() + serviceReplies
+	began := time.Now()
+	for l.tally.verdicts[done].Load() < want && l.proxy.alive() && !l.enough() {
+		if time.Since(began) > serviceTime {
+			l.tally.violate("hang", "no service within %v after %s", serviceTime, after)
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	if took := time.Since(began); took > slowService {
+		l.t.Logf("%v until clients were served again after %s", took.Round(time.Millisecond), after)
 	}
 }
 

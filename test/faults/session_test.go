@@ -27,7 +27,10 @@ type session struct {
 	mayClose bool
 
 	c    *redistest.Client
-	life int // number of the connection
+	life int   // number of the connection
+	born int64 // epoch in which it was made
+	// stood is for how long the lab had got no time when the client last began to wait.
+	stood int64
 }
 
 // newSession prepares a client's connection: over TCP, over the unix socket, or through the link in
@@ -48,14 +51,16 @@ func (l *lab) newSession(kind string, id int) *session {
 // connect makes sure that there is a connection; false means that the run is over.
 func (s *session) connect() bool {
 	s.l.halt()
-	for s.c == nil {
+	for began := time.Now(); s.c == nil; {
 		if s.l.stopping() {
 			return false
 		}
+		s.born, s.stood = s.l.epoch.Load(), s.l.stood.Load()
 		c, err := redistest.Dial(s.addr)
 		if err != nil {
-			if isTimeout(err) {
-				s.l.tally.violate("hang", "%s %d: connect: %v", s.kind, s.id, err)
+			if time.Since(began) > s.l.hang && s.stood == s.l.stood.Load() {
+				s.l.tally.violate("hang", "%s %d: cannot connect for %v: %v", s.kind, s.id, time.Since(began), err)
+				began = time.Now()
 			}
 			s.l.pause(20 * time.Millisecond)
 			continue
@@ -83,6 +88,7 @@ func (s *session) drop() {
 // replies that are missing are "". stateful says that the proxy may close the connection.
 func (s *session) exchange(raw string, n int, stateful bool) []string {
 	replies := make([]string, n)
+	s.stood = s.l.stood.Load()
 	if err := s.c.Send(raw); err != nil {
 		s.ended("", err, stateful)
 		return replies
@@ -108,9 +114,9 @@ func (s *session) exchange(raw string, n int, stateful bool) []string {
 // that was closed although no part of a reply had left was closed without a reason.
 func (s *session) ended(part string, err error, stateful bool) {
 	switch {
-	case err != nil && isTimeout(err):
+	case err != nil && isTimeout(err) && s.stood == s.l.stood.Load():
 		s.l.tally.violate("hang", "%s %d on %s: no reply for %v (got %.40q)", s.kind, s.id, s.c.Conn.LocalAddr(), s.l.hang, part)
-	case part == "" && !stateful && !s.mayClose && !s.l.mayRefuse.Load():
+	case part == "" && !isTimeout(err) && !stateful && !s.mayClose && !s.excused():
 		s.l.tally.violate("closed", "%s %d, a client without state at the server: %v", s.kind, s.id, err)
 	default:
 		s.l.tally.closed.Add(1)
@@ -118,6 +124,9 @@ func (s *session) ended(part string, err error, stateful bool) {
 	_ = s.c.Close()
 	s.c = nil
 }
+
+// excused reports whether the proxy may have had to close this connection.
+func (s *session) excused() bool { return s.l.mayRefuse.Load() || s.born != s.l.epoch.Load() }
 
 // ask is an exchange of one command; the reply is "" if the connection was lost.
 func (s *session) ask(stateful bool, args ...string) string {

@@ -35,6 +35,7 @@ type stream struct {
 
 // delivery is one arrival of an entry at a worker.
 type delivery struct {
+	by         string // worker and command
 	asked, got time.Time
 	acked      time.Time // when the ack was answered; zero: it was not, or not with 1
 	tried      bool      // whether an ack was sent
@@ -98,7 +99,7 @@ func (l *lab) worker(id int, streams []*stream) {
 				l.tally.count(s.kind, verdictOf(reply))
 				v, ok := l.parse(s, reply)
 				if ok && len(v.Elems) >= 2 {
-					l.take(s, byKey[key], name, v.Elems[1], asked)
+					l.take(s, byKey[key], name+" by XAUTOCLAIM", v.Elems[1], asked)
 				}
 			}
 		}
@@ -121,7 +122,7 @@ func (l *lab) worker(id int, streams []*stream) {
 			if st := byKey[string(part.Elems[0].Text)]; st == nil {
 				l.tally.violate("P1", "%s %d: a stream of somebody else's: %.80q", s.kind, id, reply)
 			} else {
-				l.take(s, st, name, part.Elems[1], asked)
+				l.take(s, st, name+" by XREADGROUP", part.Elems[1], asked)
 			}
 		}
 	}
@@ -141,7 +142,7 @@ func (l *lab) parse(s *session, reply string) (resp.Value, bool) {
 }
 
 // take notes the entries of a list and acks them, unless the worker dies of it.
-func (l *lab) take(s *session, st *stream, name string, list resp.Value, asked time.Time) {
+func (l *lab) take(s *session, st *stream, by string, list resp.Value, asked time.Time) {
 	if len(list.Elems) == 0 {
 		return
 	}
@@ -151,8 +152,9 @@ func (l *lab) take(s *session, st *stream, name string, list resp.Value, asked t
 	st.mu.Lock()
 	for i, e := range list.Elems {
 		ids[i] = string(e.Elems[0].Text)
-		l.checkDelivery(st, ids[i], asked, now)
-		st.arrived[ids[i]] = append(st.arrived[ids[i]], delivery{asked: asked, got: now, tried: !dies})
+		d := delivery{by: by, asked: asked, got: now, tried: !dies}
+		l.checkDelivery(st, ids[i], d)
+		st.arrived[ids[i]] = append(st.arrived[ids[i]], d)
 	}
 	st.mu.Unlock()
 	if dies {
@@ -184,13 +186,14 @@ func (l *lab) take(s *session, st *stream, name string, list resp.Value, asked t
 // checkDelivery looks for what a new arrival contradicts. The ledger's lock is held. Each bound is
 // on the safe side: the server handed an entry out after it was asked and before the reply arrived,
 // and which of two arrivals it handed out first is not known, as a reply may have been held up.
-func (l *lab) checkDelivery(st *stream, id string, asked, got time.Time) {
+func (l *lab) checkDelivery(st *stream, id string, now delivery) {
 	for _, d := range st.arrived[id] {
-		if !d.acked.IsZero() && asked.After(d.acked) {
-			l.tally.violate("P6", "%s: %s came again %v after its ack", st.key, id, asked.Sub(d.acked))
+		if !d.acked.IsZero() && now.asked.After(d.acked) {
+			l.tally.violate("P6", "%s: %s came to %s again %v after its ack by %s", st.key, id, now.by, now.asked.Sub(d.acked), d.by)
 		}
-		if got.Sub(d.asked) < minIdle-clockGrain && d.got.Sub(asked) < minIdle-clockGrain {
-			l.tally.violate("P6", "%s: %s came twice within %v", st.key, id, got.Sub(d.asked))
+		if now.got.Sub(d.asked) < minIdle-clockGrain && d.got.Sub(now.asked) < minIdle-clockGrain {
+			l.tally.violate("P6", "%s: %s came twice: to %s (%v after it was asked), and to %s (asked %v, got %v later)", st.key, id,
+				d.by, d.got.Sub(d.asked), now.by, now.asked.Sub(d.asked), now.got.Sub(d.asked))
 		}
 	}
 }

@@ -32,13 +32,15 @@ func (v verdict) certain() bool { return v == refused || v == notSent }
 // doubtful reports whether it may have been executed or not.
 func (v verdict) doubtful() bool { return v == unknown || v == lost }
 
+// What the proxy's own errors begin and end with; the reason stands between.
 const (
-	replyUnknown = "-ERR streamproxy: upstream connection lost; outcome unknown\r\n"
-	replyNotSent = "-ERR streamproxy: upstream unavailable; command not sent\r\n"
+	proxyError  = "-ERR streamproxy: "
+	saysUnknown = "; outcome unknown\r\n"
+	saysNotSent = "; command not sent\r\n"
 )
 
 // refusals begin the errors by which a server in trouble declines a command.
-var refusals = []string{"-LOADING ", "-OOM ", "-BUSY ", "-MISCONF ", "-EXECABORT ", "-MASTERDOWN "}
+var refusals = []string{"-LOADING ", "-OOM ", "-BUSY ", "-MISCONF ", "-EXECABORT ", "-MASTERDOWN ", "-UNBLOCKED "}
 
 // verdictOf judges one reply. Any other error is the server's answer; whoever asked decides whether
 // it can be one.
@@ -48,9 +50,9 @@ func verdictOf(reply string) verdict {
 		return lost
 	case reply[0] != '-':
 		return done
-	case reply == replyUnknown:
+	case strings.HasPrefix(reply, proxyError) && strings.HasSuffix(reply, saysUnknown):
 		return unknown
-	case reply == replyNotSent:
+	case strings.HasPrefix(reply, proxyError) && strings.HasSuffix(reply, saysNotSent):
 		return notSent
 	}
 	for _, r := range refusals {
@@ -68,8 +70,11 @@ func isTimeout(err error) bool {
 
 func TestVerdictOf(t *testing.T) {
 	for reply, want := range map[string]verdict{
-		"+OK\r\n": done, "-WRONGTYPE x\r\n": done, "": lost, replyUnknown: unknown, replyNotSent: notSent,
-		"-OOM command not allowed\r\n": refused, "-EXECABORT Transaction discarded\r\n": refused,
+		"+OK\r\n": done, "-WRONGTYPE x\r\n": done, "": lost,
+		"-ERR streamproxy: upstream connection lost; outcome unknown\r\n": unknown,
+		"-ERR streamproxy: upstream unavailable; command not sent\r\n":    notSent,
+		"-ERR streamproxy: shutting down; command not sent\r\n":           notSent,
+		"-OOM command not allowed\r\n":                                    refused, "-EXECABORT Transaction discarded\r\n": refused,
 	} {
 		if got := verdictOf(reply); got != want {
 			t.Errorf("%q: %v, want %v", reply, got, want)
