@@ -1,5 +1,7 @@
 package reclaim
 
+import "streamproxy/internal/resp"
+
 // ahead is a claim under way for streams that its consumer has not asked about yet. What
 // clients do meanwhile to an entry by its name may reach the server behind the claim, and
 // be answered before what was claimed is held: it would be handed out although its client
@@ -39,3 +41,36 @@ func (e *Engine) spoil(concerned func(targetKey) bool) {
 
 // untouched reports whether nothing is held, and nothing on its way to be.
 func (e *Engine) untouched() bool { return e.holding.Load() == 0 && e.claiming.Load() == 0 }
+
+// pursuit returns what to call with the replies to commands that name entries, nil if they
+// name none that could be held. A claim that was sent after a command had been judged may
+// reach the server before it: then the batch is here, or on its way, when the command's reply
+// arrives, and must not outlast it.
+func (s *Session) pursuit(cmds ...resp.Command) func(reply []byte) {
+	known := s.e.known.Load()
+	if known == nil {
+		return nil
+	}
+	var named []resp.Command
+	for _, c := range cmds {
+		if _, is := (*known)[string(c.Arg(1))]; is && c.Len() > 2 {
+			named = append(named, cloneCommand(c))
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	return func([]byte) {
+		for _, c := range named {
+			s.e.giveBack(s.takeNamed(c))
+		}
+	}
+}
+
+// watching forwards, and lets seen have the replies if it is not nil.
+func watching(seen func(reply []byte)) func() Verdict {
+	if seen == nil {
+		return pass
+	}
+	return func() Verdict { return Verdict{Watch: &Watch{seen: seen}} }
+}

@@ -37,3 +37,41 @@ func TestNamedWhileItsClaimIsUnderWay(t *testing.T) {
 		})
 	}
 }
+
+// The same where the claim is sent after the command was judged, and reaches the server before it.
+func TestNamedBeforeItsClaimAndExecutedAfter(t *testing.T) {
+	for _, block := range []bool{false, true} {
+		inWorld(t, 1, nil, func(w *world) {
+			c := w.known("a", "b")
+			other := w.client(0)
+			w.abandon("a")
+			id := w.abandon("b")
+			time.Sleep(testMinIdle + 2*testInterval)
+			list := [][]string{{"XACK", "b", "g", id}}
+			if block {
+				list = [][]string{{"MULTI"}, list[0], {"EXEC"}}
+			}
+			var raw []byte
+			for _, args := range list {
+				raw = append(raw, commandOf(args...)...)
+			}
+			cmds := scanAll(list)
+			v := other.s.Command(cmds[0])
+			if block {
+				v = other.s.Block(cmds)
+			}
+			claimed := make(chan string)
+			go func() { claimed <- c.do(claimArgs("a", "w")...) }()
+			time.Sleep(time.Millisecond)
+			if _, err := other.carry(v, raw, len(list)); err != nil {
+				w.t.Error(err)
+			}
+			if r := <-claimed; len(entriesOf(r)) != 1 {
+				w.t.Errorf("the claim brought %q", r)
+			}
+			if r := c.do(claimArgs("b", "w")...); len(entriesOf(r)) > 0 {
+				w.t.Errorf("handed out: %q", r)
+			}
+		})
+	}
+}

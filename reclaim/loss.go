@@ -102,7 +102,7 @@ func (s *Session) group(cmd resp.Command) Verdict {
 // else is given, has gone back. seen, if not nil, gets the replies.
 func (s *Session) lose(list []loss, held []*batch, seen func(reply []byte)) Verdict {
 	if len(list) == 0 {
-		return s.after(held, pass)
+		return s.after(held, watching(seen))
 	}
 	e := s.e
 	e.mu.Lock()

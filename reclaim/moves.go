@@ -12,7 +12,7 @@ import (
 // not see.
 func (s *Session) move(cmd resp.Command) Verdict {
 	s.hintMove(cmd)
-	return s.after(s.takeNamed(cmd), pass)
+	return s.after(s.takeNamed(cmd), watching(s.pursuit(cmd)))
 }
 
 // hintMove tells the holder of the lease of entries whose idle time is set by hand. The

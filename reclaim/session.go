@@ -66,7 +66,7 @@ func (s *Session) Command(cmd resp.Command) Verdict {
 	case kindRead:
 		return s.read(cmd)
 	case kindSettle:
-		return s.after(s.takeNamed(cmd), pass)
+		return s.after(s.takeNamed(cmd), watching(s.pursuit(cmd)))
 	case kindMove:
 		return s.move(cmd)
 	case kindGroup:
@@ -90,12 +90,15 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 	}
 	var moved []*batch
 	var lost []loss
+	var naming []resp.Command
 	for _, c := range cmds {
 		switch kindOf(c.Arg(0)) {
 		case kindSettle:
 			moved = append(moved, s.takeNamed(c)...)
+			naming = append(naming, c)
 		case kindMove:
 			moved = append(moved, s.takeNamed(c)...)
+			naming = append(naming, c)
 			s.hintMove(c)
 		case kindRead:
 			moved = append(moved, s.takeHistory(c)...)
@@ -109,7 +112,7 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 			}
 		}
 	}
-	return s.lose(lost, moved, nil)
+	return s.lose(lost, moved, s.pursuit(naming...))
 }
 
 // after gives back what was held before the command goes its way, so that the
