@@ -44,11 +44,11 @@ func (e *Engine) untouched() bool { return e.holding.Load() == 0 && e.claiming.L
 
 // pursuit returns what to call with the replies to commands that name entries, nil if they
 // name none that could be held. A claim that was sent after a command had been judged may
-// reach the server before it: then the batch is here, or on its way, when the command's reply
+// reach the server before it, where a stream is hot: then the batch is here, or on its way, when the command's reply
 // arrives, and must not outlast it.
 func (s *Session) pursuit(cmds ...resp.Command) func(reply []byte) {
 	known := s.e.known.Load()
-	if known == nil {
+	if known == nil || s.e.warm.Load() == 0 && s.e.untouched() {
 		return nil
 	}
 	var named []resp.Command

@@ -29,6 +29,7 @@ type Engine struct {
 	locks    atomic.Pointer[lockIndex]
 	known    atomic.Pointer[map[string]struct{}] // streams of profiles; nil: there are none
 	holding  atomic.Int64                        // batches held
+	warm     atomic.Int64                        // hots
 	claiming atomic.Int64                        // claims ahead under way
 	granted  atomic.Int64                        // tokens given out
 	learns   atomic.Int64                        // learnings under way
@@ -286,6 +287,7 @@ func (e *Engine) countHot() {
 	}
 	if n != e.hots {
 		e.hots = n
+		e.warm.Store(int64(n))
 		e.cfg.Events.hot(n)
 	}
 }
