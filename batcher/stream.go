@@ -81,6 +81,13 @@ func (c *Conn) SetRaw(sink Sink) error {
 	return nil
 }
 
+// Raw reports whether SetRaw has given the connection away.
+func (c *Conn) Raw() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.raw != nil
+}
+
 // SetOwner names a sink that is told, by Fail with n = 0, when the connection ends,
 // whether or not something of it is in flight; nil: nobody any more. It is for
 // connections on which the server keeps state for one client.

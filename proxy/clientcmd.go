@@ -70,14 +70,12 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 			return
 		}
 	case VerbClientUnblock:
-		id, here := virtualID(cmd.Arg(2))
-		if here {
-			real := s.p.blockedOn(id)
-			if real == 0 {
-				s.answer(redcon.AppendInt(nil, 0))
-				return
+		// An id that blocks nowhere goes as it is: the server knows none such, and says what
+		// else may be wrong.
+		if id, here := virtualID(cmd.Arg(2)); here {
+			if real := s.p.blockedOn(id); real != 0 {
+				raw = replaceArg(cmd, 2, strconv.FormatInt(real, 10))
 			}
-			raw = replaceArg(cmd, 2, strconv.FormatInt(real, 10))
 		}
 	}
 	c, err := s.p.controlConn(s.key)
@@ -89,23 +87,48 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 	s.runExclusive(raw, exclusive{conn: c, control: true, closeOnLoss: route.Verb == VerbShutdown})
 }
 
-// killHere runs CLIENT KILL ID <id> for an id of this proxy.
+// killHere runs CLIENT KILL ID <id> [SKIPME yes|no], in any order, for an id of this
+// proxy.
 func (s *session) killHere(cmd resp.Command) bool {
-	if cmd.Len() != 4 || !fold(cmd.Arg(2), "id") {
+	id, skipMe, ok := killFilter(cmd)
+	if !ok {
 		return false
 	}
-	id, here := virtualID(cmd.Arg(3))
-	if !here {
-		return false
+	victim, killed := s.p.sessions.find(id), int64(1)
+	switch {
+	case victim == nil, victim == s && skipMe:
+		killed = 0
+	case victim == s:
+		s.ending = true // behind the reply
+	default:
+		victim.abort()
 	}
-	victim := s.p.sessions.find(id)
-	if victim == nil || victim == s { // SKIPME is yes by default
-		s.answer(redcon.AppendInt(nil, 0))
-		return true
-	}
-	victim.abort()
-	s.answer(redcon.AppendInt(nil, 1))
+	s.answer(redcon.AppendInt(nil, killed))
 	return true
+}
+
+// killFilter reads the filters of a CLIENT KILL that names a session of this proxy by its
+// id, and by nothing else. Of a filter given twice the last counts, as at the server.
+func killFilter(cmd resp.Command) (id int64, skipMe, ok bool) {
+	skipMe = true
+	for i := 2; i < cmd.Len(); i += 2 {
+		switch value := cmd.Arg(i + 1); {
+		case i+1 == cmd.Len():
+			return 0, false, false
+		case fold(cmd.Arg(i), "id"):
+			id, ok = virtualID(value)
+			if !ok {
+				return 0, false, false
+			}
+		case fold(cmd.Arg(i), "skipme") && fold(value, "yes"):
+			skipMe = true
+		case fold(cmd.Arg(i), "skipme") && fold(value, "no"):
+			skipMe = false
+		default:
+			return 0, false, false
+		}
+	}
+	return id, skipMe, ok
 }
 
 // clientList asks for the server's list of connections. A filter by ids of this

@@ -115,7 +115,10 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 // borrow waits until the session has nothing in flight and takes a private
 // connection. It returns nil if there is none to be had, or if an earlier command of
 // the pipeline has failed: the caller says so.
-func (s *session) borrow() *batcher.Conn {
+func (s *session) borrow() *batcher.Conn { return s.take((*spares).pop) }
+
+// take is borrow with a way to choose among the spares.
+func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 	s.waitIdle()
 	if s.failing() {
 		return nil
@@ -123,7 +126,7 @@ func (s *session) borrow() *batcher.Conn {
 	start := time.Now()
 	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
-	c, err := s.hub.borrow(ctx)
+	c, err := s.hub.take(ctx, choose)
 	var he *upstream.HandshakeError
 	if s.hub.denied(err) && errors.As(err, &he) {
 		s.answer(he.Reply) // in the server's own words; the client has to prove itself anew
@@ -180,9 +183,10 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 			_ = e.conn.SetOwner(nil) // a dead one is seen below
 		}
 	}
+	dirty := !broken && e.dirty != nil && e.dirty(prefix)
 	switch {
 	case e.control, e.kept, left:
-	case broken, e.recalled != nil && e.recalled.Load(), e.calling != nil && e.calling.unsure.Load(), e.dirty != nil && e.dirty(prefix):
+	case broken, dirty, e.recalled != nil && e.recalled.Load(), e.calling != nil && e.calling.unsure.Load():
 		e.conn.Close()
 	default:
 		s.giveBack(e)
@@ -192,7 +196,8 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		s.wroteOn = e.conn
 	}
 	s.busy, s.active = false, nil
-	wake := s.suspended
+	s.gone = s.gone || e.tx && dirty && !neverBegan(prefix)
+	wake := s.suspended || s.gone
 	s.suspended = false
 	s.cond.Broadcast()
 	s.mu.Unlock()

@@ -86,7 +86,7 @@ func (s *session) execute(b []byte) int {
 			run = stretch{from: pos, to: pos}
 			s.uncommon(cmd)
 		}
-		if s.ending || s.pinned != nil || s.held() {
+		if s.held() || s.ending || s.pinned != nil {
 			return pos
 		}
 	}

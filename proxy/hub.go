@@ -117,9 +117,14 @@ func (h *hub) emptied(c *batcher.Conn) {
 // borrow takes a private connection, dialling if there is no spare. It tries until
 // ctx ends or the server does not know the user any more.
 func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
+	return h.take(ctx, (*spares).pop)
+}
+
+// take is borrow with a way to choose among the spares.
+func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn) (*batcher.Conn, error) {
 	h.p.warm.Store(h)
 	for n := 1; ; n++ {
-		for c := h.spares.pop(); c != nil; c = h.spares.pop() {
+		for c := choose(&h.spares); c != nil; c = choose(&h.spares) {
 			if !c.Retired() {
 				h.refill()
 				return c, nil

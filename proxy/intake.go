@@ -175,6 +175,7 @@ func (s *session) held() bool {
 	s.suspended = s.busy
 	s.wasBusy = s.busy
 	reset, busy := s.wasReset, s.busy
+	s.ending = s.ending || s.gone
 	s.wasReset = false
 	if reset {
 		s.resetting = false
@@ -270,7 +271,7 @@ func (s *session) feed(b []byte) {
 		b = s.in.b
 	}
 	n := 0
-	for n < len(b) && !s.ending && (s.body != nil || !s.held()) {
+	for n < len(b) && (s.body != nil || !s.held()) && !s.ending {
 		m := s.execute(b[n:])
 		if m == 0 {
 			break

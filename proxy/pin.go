@@ -98,7 +98,7 @@ func (r *pipe) Pace(limit int64, stall time.Duration) bool { return r.s.pace(lim
 // pin gives the session a connection for good, cmd being the first bytes for it. If
 // there is none to be had, the session ends.
 func (s *session) pin(cmd []byte) {
-	c := s.borrow()
+	c := s.take((*spares).shift) // not the one used last, on which its writer may be about to WAIT
 	if c == nil || !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
 		s.hangUp()
 		return

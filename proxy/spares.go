@@ -37,6 +37,19 @@ func (s *spares) pop() *batcher.Conn {
 	return c
 }
 
+// shift takes the spare that was used the longest time ago, or nil.
+func (s *spares) shift() *batcher.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) == 0 {
+		return nil
+	}
+	c := s.idle[0].conn
+	s.idle = append(s.idle[:0], s.idle[1:]...)
+	s.low = min(s.low, len(s.idle))
+	return c
+}
+
 func (s *spares) push(c *batcher.Conn) {
 	s.mu.Lock()
 	s.idle = append(s.idle, spare{c, time.Now()})

@@ -57,22 +57,29 @@ func (s *session) wholeBlock(b []byte) (size, commands int, ok bool) {
 
 // transactionCommand runs MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 func (s *session) transactionCommand(cmd resp.Command, route Route) {
-	begins := route.Verb == VerbMulti || route.Verb == VerbWatch
-	if s.own == nil && !begins {
+	// With arguments that do not fit, a command neither begins nor ends anything.
+	begins := route.Verb == VerbWatch && cmd.Len() > 1 || route.Verb == VerbMulti && cmd.Len() == 1
+	ends := route.Verb != VerbWatch && route.Verb != VerbMulti && cmd.Len() == 1
+	switch {
+	case s.own != nil:
+	case ends:
 		s.submit(cmd.Raw, 1) // there is nothing to end: the server says so
 		return
-	}
-	if s.own == nil && !s.ownConn() {
+	case !begins:
+		s.runOnce(cmd)
+		return
+	case !s.ownConn():
 		return
 	}
 	switch {
 	case begins:
 		s.tx.multi = s.tx.multi || route.Verb == VerbMulti
 		s.tx.watch = s.tx.watch || route.Verb == VerbWatch
+	case !ends:
 	case s.tx.multi && route.Verb == VerbUnwatch: // queued like any other
 	case s.tx.odd:
 		s.tx = tx{odd: true, watch: s.tx.watch && route.Verb != VerbExec}
-	case !s.tx.multi && route.Verb == VerbDiscard: // an error; nothing ends
+	case !s.tx.multi && route.Verb != VerbUnwatch: // an error, which leaves a watch as it is
 	default:
 		s.endTransaction(cmd, route)
 		return
@@ -111,7 +118,9 @@ func (s *session) ownConn() bool {
 }
 
 // endTransaction sends the command that ends it. The connection goes back to the
-// spares if the reply proves it clean.
+// spares if the reply proves it clean. If it does not, the server may take what the
+// client sends next for a part of the transaction, and nobody else would: the client is
+// treated as if that connection were lost.
 func (s *session) endTransaction(cmd resp.Command, route Route) {
 	s.waitIdle()
 	own := s.own
@@ -136,6 +145,13 @@ func provesClean(v Verb, prefix []byte) bool {
 	default:
 		return bytes.HasPrefix(prefix, []byte("+OK\r\n"))
 	}
+}
+
+// neverBegan reports whether the reply to the end of a transaction says that there was
+// none: the server has refused MULTI, and may refuse that to this user always.
+func neverBegan(prefix []byte) bool {
+	return bytes.HasPrefix(prefix, []byte("-ERR EXEC without MULTI")) ||
+		bytes.HasPrefix(prefix, []byte("-ERR DISCARD without MULTI"))
 }
 
 // ownCommand runs a command, other than a shared one, of a session that has a

@@ -40,11 +40,12 @@ func (s *session) waitCommand(cmd resp.Command, route Route) {
 const waitPause = 2 * time.Millisecond
 
 // waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane. A
-// connection in other hands becomes either in a moment, or is lost, and which of them
-// may change between two looks: each look tries both.
+// connection in other hands becomes either in a moment, and which of them may change
+// between two looks: each look tries both. One that somebody keeps, or blocks for long,
+// is lost.
 func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 	x.conn = c
-	for deadline := time.Now().Add(s.p.cfg.UpstreamTimeout); !c.Dead(); {
+	for deadline := time.Now().Add(s.p.cfg.UpstreamWait); !c.Dead() && !c.Raw(); {
 		if x.home = s.p.takeSpare(c); x.home != nil {
 			s.runExclusive(x.cmd.Raw, x)
 			return

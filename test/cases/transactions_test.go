@@ -310,3 +310,58 @@ func TestCase60ParkedConsumersAndTheProducer(t *testing.T) {
 		c.replies("*2\r\n" + bulk("jobs") + bulk("job"))
 	}
 }
+
+// What does not end a transaction leaves its connection, its watches and its queue as they are: an
+// EXEC without MULTI, and whatever has arguments that it cannot have.
+func TestWhatEndsNoTransaction(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	c, other := f.client(), f.client()
+	for _, mistake := range [][]string{{"EXEC"}, {"DISCARD"}, {"UNWATCH", "k"}, {"MULTI", "k"}, {"WATCH"}, {"DISCARD", "k"}} {
+		c.gets("+OK\r\n", "WATCH", "k")
+		if got := c.ask(mistake...); !strings.HasPrefix(got, "-ERR") {
+			t.Errorf("%v: %q", mistake, got)
+		}
+		other.ask("INCR", "k")
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("+QUEUED\r\n", "SET", "k", "lost update")
+		c.gets("*-1\r\n", "EXEC")
+	}
+	for _, mistake := range [][]string{{"DISCARD", "k"}, {"UNWATCH", "k"}, {"MULTI", "k"}, {"MULTI"}, {"WATCH", "k"}} {
+		c.gets("+OK\r\n", "MULTI")
+		if got := c.ask(mistake...); !strings.HasPrefix(got, "-ERR") {
+			t.Errorf("%v within MULTI: %q", mistake, got)
+		}
+		c.gets("+QUEUED\r\n", "SET", "k", "torn")
+		if got := c.ask("EXEC"); got != "*1\r\n+OK\r\n" && !strings.HasPrefix(got, "-EXECABORT") {
+			t.Errorf("%v within MULTI, then EXEC: %q", mistake, got)
+		}
+	}
+}
+
+// Where the server refuses to end a transaction, what follows is still a part of it there. So the
+// client ends with its connection, and the rest of its pipeline is not run by itself.
+func TestRefusedDiscardEndsTheClient(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Do("ACL", "SETUSER", "keeper", "on", "nopass", "~*", "+@all", "-discard")
+	f := startProxy(t, s.Addr())
+	for round := range 40 {
+		c := f.client()
+		c.gets("+OK\r\n", "AUTH", "keeper", "any")
+		c.gets("+OK\r\n", "MULTI")
+		if round%2 == 0 {
+			c.sends(pipeline([]string{"DISCARD"}, []string{"SET", "k", "torn"}, []string{"SET", "k", "torn too"}))
+		} else {
+			c.sends(pipeline([]string{"DISCARD"}))
+		}
+		if text := untilEnd(c); !strings.HasPrefix(text, "-NOPERM") || strings.Contains(text, "OK") {
+			t.Fatalf("round %d: %q", round, text)
+		}
+		if got := s.Do("EXISTS", "k"); got != ":0\r\n" {
+			t.Fatalf("round %d: what followed was run", round)
+		}
+	}
+	eventually(t, "the places in the quota are free", func() bool { return f.Stats().PrivateBusy == 0 })
+}

@@ -243,3 +243,25 @@ func TestReplicaThroughTheProxy(t *testing.T) {
 		c.gets("+OK\r\n", "SET", "follow", "alone")
 	})
 }
+
+// A connection that somebody has taken for good comes back to nobody. WAIT says so at once, not when
+// an upstream's whole time is over.
+func TestWaitOnATakenConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr(), func(c *proxy.Config) { c.UpstreamWait = time.Hour })
+	writer := f.client()
+	writer.gets("+OK\r\n", "WATCH", "k")
+	writer.gets("+OK\r\n", "MULTI")
+	writer.gets("+QUEUED\r\n", "INCR", "k")
+	writer.gets("*1\r\n:1\r\n", "EXEC")
+	for range f.Stats().PrivateIdle + 1 { // each takes one, and the last takes the writer's
+		f.client().gets("*3\r\n"+bulk("subscribe")+bulk("ch")+":1\r\n", "SUBSCRIBE", "ch")
+	}
+	const lost = "-ERR streamproxy: the connection that carried your last write is lost; WAIT cannot answer\r\n"
+	if got := writer.ask("WAIT", "0", "1"); got != lost && got != ":0\r\n" {
+		t.Errorf("WAIT: %q", got)
+	}
+	writer.gets(":2\r\n", "INCR", "k")
+	writer.gets(":0\r\n", "WAIT", "1", "1")
+}
