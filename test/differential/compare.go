@@ -35,6 +35,7 @@ func (d *difference) Error() string {
 func compare(direct, behind []outcome) *difference {
 	carried := map[int]leeway{} // by connection: of what an open transaction has queued
 	open := map[int]bool{}
+	own := map[int]bool{} // by connection: it has a private one behind the proxy since WATCH or MULTI
 	for i, d := range direct {
 		if i >= len(behind) {
 			return &difference{pipe: d.pipe, direct: fmt.Sprint(d.frames), behind: "not played"}
@@ -43,7 +44,11 @@ func compare(direct, behind []outcome) *difference {
 		l := carried[conn]
 		for _, o := range d.pipe {
 			args := o.words()
+			own[conn] = (own[conn] || named(args, "watch", "multi")) && !named(args, "reset")
 			l |= leewayOf(args)
+			if own[conn] && named(args, "client") {
+				l |= names
+			}
 			open[conn] = (open[conn] || named(args, "multi")) && !named(args, "exec", "discard", "reset")
 		}
 		delete(carried, conn)
@@ -69,7 +74,7 @@ func compareOutcomes(d, b outcome, l leeway) *difference {
 		if k >= len(d.frames) || k >= len(b.frames) {
 			return at
 		}
-		if at.direct != at.behind && normal(at.direct, l) != normal(at.behind, l) {
+		if at.direct != at.behind && normal(at.direct, l) != normal(at.behind, l) && (l&lost == 0 || at.behind != waitLost) {
 			return at
 		}
 	}

@@ -1,36 +1,80 @@
 package differential
 
-import (
-	"fmt"
-	"strings"
-)
+// happening is something that a connection does with nothing else under way on the server but
+// what it asks of others itself.
+type happening struct {
+	weight int
+	// company: it needs a second connection.
+	company bool
+	play    func(d *draft, conn int)
+}
 
-// episode lets one connection do something, alone on the server but for what the episode itself
-// asks of others.
+// happenings are drawn by weight.
+var happenings = []happening{
+	{240, false, (*draft).pipeline},
+	{40, false, (*draft).transaction},
+	{20, false, (*draft).guarded},
+	{20, false, (*draft).inlines},
+	{20, true, (*draft).listen},
+	{10, false, (*draft).chatter},
+	{20, true, (*draft).parkAndWake},
+	{8, true, (*draft).unblock},
+	{4, true, (*draft).pause},
+	{10, false, (*draft).silence},
+	{10, false, (*draft).farewell},
+	{8, true, (*draft).kill},
+	{8, false, (*draft).mode},
+	{12, true, (*draft).track},
+	{6, true, (*draft).eavesdrop},
+	{12, false, (*draft).identify},
+	{4, false, (*draft).starve},
+	{1, false, (*draft).demote},
+	{12, false, (*draft).sizes},
+	{6, false, (*draft).load},
+	{8, false, (*draft).greet},
+	{6, false, (*draft).leave},
+	{10, false, (*draft).startOver},
+}
+
+var happeningWeights = func() (sum int) {
+	for _, h := range happenings {
+		sum += h.weight
+	}
+	return sum
+}()
+
 func (d *draft) episode(conn int) {
 	d.next()
-	switch k := d.IntN(40); {
-	case k < 24:
-		d.pipeline(conn)
-	case k < 28:
-		d.transaction(conn)
-	case k < 30:
-		d.guarded(conn)
-	case k < 33:
-		d.inlines(conn)
-	case k < 35 && conn > 0:
-		d.listen(conn)
-	case k < 37 && d.conns > 1:
-		d.parkAndWake(conn, (conn+1)%d.conns)
-	case k < 38:
-		d.silence(conn)
-	case k < 39 && conn == 0:
-		d.farewell(conn)
-	default:
-		d.add(conn, "RESET")
-		d.add(conn, "HELLO", d.pick("2", "3"))
+	for {
+		k := d.IntN(happeningWeights)
+		for i := range happenings {
+			h := &happenings[i]
+			if k -= h.weight; k >= 0 {
+				continue
+			}
+			if h.company && d.conns == 1 {
+				break
+			}
+			h.play(d, conn)
+			return
+		}
 	}
 }
+
+// other is a connection beside conn, itself if there is no other.
+func (d *draft) other(conn int) int { return (conn + 1) % d.conns }
+
+// step appends a command and sometimes ends the pipe behind it.
+func (d *draft) step(conn int, torn bool, args ...string) {
+	d.add(conn, args...)
+	if torn && d.oneIn(2) {
+		d.split()
+		d.next()
+	}
+}
+
+// line appends a command given in the inline form.
+func (d *draft) line(conn int, text string) { d.add(conn, words(text)...) }
 
 func (d *draft) pipeline(conn int) {
 	for range 1 + d.IntN(10) {
@@ -42,23 +86,16 @@ func (d *draft) pipeline(conn int) {
 // transaction sends MULTI to EXEC, in one piece or in several.
 func (d *draft) transaction(conn int) {
 	torn := d.oneIn(2)
-	step := func(args ...string) {
-		d.add(conn, args...)
-		if torn && d.oneIn(2) {
-			d.split()
-			d.next()
-		}
-	}
-	step(d.pick("MULTI", "multi"))
+	d.step(conn, torn, d.pick("MULTI", "multi"))
 	for range d.IntN(5) {
-		step(d.command()...)
+		d.step(conn, torn, d.command()...)
 	}
 	if d.oneIn(10) {
-		step("MULTI")
+		d.step(conn, torn, "MULTI")
 	}
-	step(d.pick("EXEC", "EXEC", "EXEC", "DISCARD"))
+	d.step(conn, torn, d.pick("EXEC", "EXEC", "EXEC", "DISCARD"))
 	if d.oneIn(4) {
-		step(d.command()...)
+		d.step(conn, torn, d.command()...)
 	}
 	d.split()
 }
@@ -67,9 +104,12 @@ func (d *draft) transaction(conn int) {
 func (d *draft) guarded(conn int) {
 	key := d.key("string")
 	d.add(conn, "WATCH", key)
+	if d.oneIn(3) {
+		d.add(conn, d.command()...)
+	}
 	d.next()
 	if d.oneIn(2) {
-		d.add((conn+1)%d.conns, "SET", key, "other")
+		d.add(d.other(conn), "SET", key, "other")
 		d.next()
 	}
 	d.add(conn, "MULTI")
@@ -84,87 +124,29 @@ func (d *draft) guarded(conn int) {
 func (d *draft) inlines(conn int) {
 	for range 1 + d.IntN(3) {
 		line := d.pick(`PING`, ` ping  "a b" `, `SET st1 "a\x00\n\"b"`, `set st1 'it\'s'`, `GET st1`, ``, `  `,
-			`INCR st2`, `NOSUCH a b`, `ECHO ""`, `lpush li1 a b c`, `LRANGE li1 0 -1`, `EVAL "return {1,2}" 0`)
+			`INCR st2`, `NOSUCH a b`, `ECHO ""`, `lpush li1 a b c`, `LRANGE li1 0 -1`, `EVAL "return {1,2}" 0`,
+			`MULTI`, `EXEC`, `HELLO 3`, `HELLO 2`, `SELECT 1`, `BLPOP li0 0.001`, `CLIENT GETNAME`, `RESET`)
 		d.ops = append(d.ops, op{conn, d.pipe, d.round, inline, []string{line}})
 	}
 	d.add(conn, d.command()...)
 	d.split()
 }
 
-// listen subscribes, lets another connection publish, tries what a subscriber may and may not do,
-// and unsubscribes by one of the ways.
-func (d *draft) listen(conn int) {
-	other := (conn + 1) % d.conns
-	d.add(conn, "RESET") // what subscribes within a transaction is answered out of step
-	d.add(conn, d.pick("SUBSCRIBE", "SSUBSCRIBE"), "ch1", "ch2")
-	d.add(conn, "PSUBSCRIBE", "ch*", "x")
-	d.split()
-	d.next()
-	for range 1 + d.IntN(3) {
-		d.add(other, d.pick("PUBLISH", "SPUBLISH"), d.pick("ch1", "ch2", "x"), d.value())
-	}
-	d.split()
-	d.next()
-	d.add(conn, "PING")
-	d.add(conn, "GET", "st1")
-	if d.oneIn(2) {
-		d.add(conn, "SUBSCRIBE", "x", "x")
-		d.add(conn, "UNSUBSCRIBE", "ch1")
-	}
-	d.next()
-	if d.oneIn(2) {
-		d.add(conn, "RESET")
-	} else {
-		// By name: without one the server goes through a hash table.
-		d.add(conn, "UNSUBSCRIBE", "ch1", "x", "ch2")
-		d.add(conn, "PUNSUBSCRIBE", "x", "ch*")
-		d.add(conn, "SUNSUBSCRIBE", "ch2", "ch1")
-	}
-	d.add(conn, "GET", "st1")
-	d.split()
-}
-
-// parkAndWake blocks one connection until another brings what it waits for, or its time is over.
-func (d *draft) parkAndWake(conn, other int) {
-	d.add(conn, "RESET")
-	d.add(conn, "HELLO", d.pick("2", "3"))
-	d.next()
-	d.add(other, "RESET")
-	d.add(other, "DEL", "parked", "parked2", "parkedto")
-	d.add(other, "XGROUP", "CREATE", "parkedgroup", "g", "$", "MKSTREAM")
-	d.next()
-	waits := []struct{ wait, wake string }{
-		{"BLPOP parked parked2 20", "RPUSH parked a b"},
-		{"BRPOP parked2 parked 20", "RPUSH parked a b"},
-		{"BLMOVE parked parkedto LEFT RIGHT 20", "LPUSH parked x"},
-		{"BRPOPLPUSH parked parkedto 20", "LPUSH parked x"},
-		{"BLMPOP 20 2 parked parked2 LEFT COUNT 3", "RPUSH parked2 a b"},
-		{"BZPOPMIN parked 20", "ZADD parked 1 a 2 b"},
-		{"BZMPOP 20 1 parked MAX", "ZADD parked 1 a 2 b"},
-		{"XREAD BLOCK 20000 STREAMS parked $", "XADD parked 7-1 f v"},
-		{"XREADGROUP GROUP g c BLOCK 20000 STREAMS parkedgroup >", "XADD parkedgroup 9-* f v"},
-		{"BLPOP parked 0.05", "PING"},
-		{"BLPOP parked 20", "SET parked string"},
-	}
-	w := waits[d.IntN(len(waits))]
-	d.ops = append(d.ops, op{conn, d.pipe, d.round, park, strings.Fields(w.wait)})
-	d.next()
-	d.add(other, strings.Fields(w.wake)...)
-	if strings.HasPrefix(w.wake, "SET") {
-		d.add(other, "DEL", "parked")
-		d.add(other, "LPUSH", "parked", "late")
-	}
-	d.split()
-	d.next()
-	d.ops = append(d.ops, op{conn, d.pipe, d.round, collect, nil})
-	d.next()
-	d.add(conn, d.command()...)
-}
-
-// silence switches replies off and on again.
+// silence switches replies off and on again. Within a transaction that makes an array shorter than
+// it says, and the reading of it wait in vain: rarely.
 func (d *draft) silence(conn int) {
-	d.add(conn, "CLIENT", "REPLY", d.pick("OFF", "SKIP"))
-	d.add(conn, "INCR", d.key("string"))
+	if !d.oneIn(20) {
+		d.add(conn, "RESET")
+	}
+	torn := d.oneIn(3)
+	d.add(conn, "CLIENT", "REPLY", d.pick("OFF", "SKIP", "ON"))
+	for range 1 + d.IntN(3) {
+		d.add(conn, "INCR", d.key("string"))
+	}
+	if torn {
+		d.add(conn, "CLIENT", "REPLY", d.pick("SKIP", "OFF", "nosuch"))
+		d.add(conn, d.command()...)
+	}
 	d.add(conn, "CLIENT", "REPLY", "ON")
 	d.add(conn, d.command()...)
 	d.split()
@@ -172,41 +154,34 @@ func (d *draft) silence(conn int) {
 
 // farewell ends a connection by QUIT or by what is no command at all.
 func (d *draft) farewell(conn int) {
-	d.add(conn, "RESET")
+	if !d.oneIn(3) {
+		d.add(conn, "RESET")
+	}
 	d.add(conn, d.command()...)
 	d.next()
-	d.ops = append(d.ops, op{conn, d.pipe, d.round, last, []string{d.pick(
-		"*1\r\n$4\r\nQUIT\r\n", "QUIT\r\n", "*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nquit\r\n",
+	before := d.pick("", "", "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$3\r\nst1\r\n", "*1\r\n$5\r\nMULTI\r\n",
+		"*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nx\r\n")
+	d.ops = append(d.ops, op{conn, d.pipe, d.round, last, []string{before + d.pick(
+		"*1\r\n$4\r\nQUIT\r\n", "QUIT\r\n", "*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nquit\r\n", "*2\r\n$4\r\nQUIT\r\n$1\r\nx\r\n",
 		"*1\r\n:1\r\n", "*2\r\n$3\r\nGET\r\n$-1\r\n", "*x\r\n", "*1\r\n$x\r\n", "GET \"a\r\n", "*3000000000\r\n",
-		"*1\r\n$999999999999\r\n", "*1\r\n$4\r\nPING\r\n*1\r\n%1\r\n")}})
+		"*1\r\n$999999999999\r\n", "*1\r\n$4\r\nPING\r\n*1\r\n%1\r\n", "*1\r\n$\r\n", "*1\r\n$-5\r\n", "*1\r\n\r\n",
+		"*99999999999999999999\r\n", "*1\r\nPING\r\n", "SET 'a b\r\n", "*2\r\n$4\r\nECHO\r\n*1\r\n")}})
 }
 
-// company is one round in which several connections have pipelines under way at the same time.
-// Their keys are their own, so that the order between them shows nowhere; every pipe carries
-// something that only its connection can get back.
-func (d *draft) company() {
-	d.round++
-	for conn := range d.conns {
-		if d.oneIn(4) {
-			continue
-		}
-		d.pipe++
-		d.prefix = fmt.Sprintf("own%d:", conn)
-		for i := range 1 + d.IntN(8) {
-			switch d.IntN(8) {
-			case 0:
-				d.add(conn, "ECHO", fmt.Sprintf("connection %d, pipe %d, command %d", conn, d.pipe, i))
-			case 1:
-				d.add(conn, "INCR", d.prefix+"n")
-			case 2:
-				d.add(conn, "MULTI")
-				d.add(conn, d.command()...)
-				d.add(conn, "INCR", d.prefix+"n")
-				d.add(conn, "EXEC")
-			default:
-				d.add(conn, d.command()...)
-			}
-		}
-		d.split()
+// startOver puts the connection back to its beginning.
+func (d *draft) startOver(conn int) {
+	d.add(conn, "RESET")
+	d.add(conn, "HELLO", d.pick("2", "3"))
+}
+
+// leave closes the connection from the client's side, with a transaction open or without one.
+func (d *draft) leave(conn int) {
+	d.add(conn, "RESET")
+	for range d.IntN(4) {
+		d.line(conn, d.pick("MULTI", "WATCH st1", "INCR st1", "HELLO 3"))
 	}
+	d.next()
+	d.ops = append(d.ops, op{conn, d.pipe, d.round, drop, nil})
+	d.next()
+	d.add(conn, d.command()...)
 }

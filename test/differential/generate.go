@@ -7,6 +7,16 @@ import (
 	"strings"
 )
 
+// tokensLeftOut names options that no random script sends.
+var tokensLeftOut = map[string]string{
+	"client|kill master": "see normal", "client|kill replica": "see normal", "client|kill slave": "see normal",
+	"client|kill normal": "ends the proxy's connections, which others share",
+	"failover force":     "changes the server's role", "shutdown force": "ends the server", "shutdown now": "ends the server",
+	"migrate auth": "nobody answers there", "migrate auth2": "nobody answers there",
+	"script|debug sync": "stops the server while it waits for a debugger; test/clients has it", "script|debug yes": "as sync",
+	"xadd *": "ids of the server's clock",
+}
+
 // generator makes random scripts. The same seed makes the same script on the same server.
 type generator struct {
 	all, keyed []spec // weighted by repetition
@@ -67,8 +77,11 @@ func (d *draft) next() {
 	d.round++
 }
 
-// add appends a command of a connection to the pipe.
+// add appends a command of a connection to the pipe. A connection that is alone begins another.
 func (d *draft) add(conn int, args ...string) {
+	if n := len(d.ops); d.alone && n > 0 && d.ops[n-1].pipe == d.pipe && d.ops[n-1].conn != conn {
+		d.next()
+	}
 	d.ops = append(d.ops, op{conn, d.pipe, d.round, do, args})
 }
 
@@ -112,9 +125,8 @@ func (d *draft) invoke(s *spec) []string {
 		in.words[0] = strings.ToUpper(in.words[0])
 	}
 	in.all(s.args)
-	waits := slices.ContainsFunc(s.args, func(a argument) bool { return a.name == "timeout" })
-	if !waits && d.oneIn(25) {
-		in.spoil(len(s.name))
+	if d.oneIn(25) && !has(s.args, "timeout") {
+		in.spoil(len(s.name), has(s.args, "seconds", "milliseconds", "ttl", "unix-time-seconds", "unix-time-milliseconds"))
 	}
 	return in.words
 }
@@ -182,15 +194,21 @@ func (in *invocation) scalar(a argument) {
 	in.words = append(in.words, word)
 }
 
-// spoil makes a command wrong behind its name: a word too many, too few, or out of place.
-func (in *invocation) spoil(name int) {
+// has reports whether one of the arguments, at any depth, has one of the names.
+func has(args []argument, names ...string) bool {
+	return slices.ContainsFunc(args, func(a argument) bool { return slices.Contains(names, a.name) || has(a.args, names...) })
+}
+
+// spoil makes a command wrong behind its name: a word too many, too few, or out of place. One that
+// tells a time stays in place: another would come to an end while the script runs.
+func (in *invocation) spoil(name int, timed bool) {
 	switch at := name + in.IntN(len(in.words)-name+1); in.IntN(3) {
 	case 0:
 		in.words = in.words[:min(at, len(in.words))]
 	case 1:
 		in.words = append(in.words, in.value())
 	case 2:
-		if at < len(in.words) {
+		if at < len(in.words) && !timed {
 			in.words[at] = in.value()
 		}
 	}

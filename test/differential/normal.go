@@ -12,6 +12,10 @@ const (
 	numbers
 	// content: only the type of the reply is comparable.
 	content
+	// names: what was told about a connection may tell of the one behind the proxy.
+	names
+	// lost: the proxy may say that it cannot answer.
+	lost
 
 	exact leeway = 0
 )
@@ -30,13 +34,14 @@ var allowances = []allowance{
 		order, "the order of a hash table"},
 	{"command command|list command|docs command|info pubsub|channels pubsub|shardchannels function|list function|stats config|get acl|getuser acl|cat",
 		order, "tables of the server, in the order of a hash table"},
-	{"ttl pttl expiretime pexpiretime xpending xinfo|stream xinfo|consumers xinfo|groups object|idletime object|freq lastsave memory|usage",
+	{"ttl pttl expiretime pexpiretime httl hpttl hexpiretime hpexpiretime xpending xinfo|stream xinfo|consumers xinfo|groups object|idletime object|freq lastsave memory|usage",
 		numbers, "measured against the time of day, or in bytes of the allocator"},
-	{"hello client|id client|trackinginfo",
+	{"hello client|id client|trackinginfo client|getredir",
 		numbers, "ids of connections: the proxy's are virtual"},
-	{"info client|list client|info time latency|histogram latency|doctor memory|stats memory|doctor memory|malloc-stats slowlog|get acl|log acl|genpass randomkey lolwut debug role",
+	{"info client|list client|info time latency|histogram latency|doctor memory|stats memory|doctor memory|malloc-stats slowlog|get acl|log acl|list acl|genpass randomkey lolwut debug role vinfo commandlog|get cluster|slot-stats",
 		content, "what the server says of itself, its clients, its clock, or draws"},
 	{"dump function|dump", content, "an image of a hash table, in its order"},
+	{"wait waitaof", lost, "the connection of the last write ends with an open transaction or subscription at RESET"},
 }
 
 var leeways = func() map[string]leeway {
@@ -78,6 +83,9 @@ func normal(raw string, l leeway) string {
 	if l&numbers != 0 {
 		n.each(hideNumber)
 	}
+	if l&names != 0 {
+		n.each(hideName)
+	}
 	if l&order != 0 {
 		n.sorted()
 	}
@@ -99,6 +107,20 @@ func hideContent(n *node) {
 	default:
 		n.line, n.body = n.line[:1]+"\r\n", ""
 	}
+}
+
+// waitLost is what the proxy says to WAIT when it cannot answer.
+const waitLost = "-ERR streamproxy: the connection that carried your last write is lost; WAIT cannot answer\r\n"
+
+// hideName masks what may be the name of a connection: none, one that a script gives, or the proxy's own.
+func hideName(n *node) {
+	switch {
+	case n.line == "$-1\r\n", n.line == "_\r\n":
+	case n.kind() == '$' && (n.text() == "me" || n.text() == "you" || strings.HasPrefix(n.text(), "streamproxy:")):
+	default:
+		return
+	}
+	n.line, n.body = "_\r\n", ""
 }
 
 // hideNumber masks an integer that is not negative: a sign says "none" and is kept.

@@ -15,7 +15,8 @@ import (
 // pair is two equal servers: one is spoken to directly, the other through the proxy.
 type pair struct {
 	direct, behind *redistest.Server
-	front          string // the proxy's address
+	front          string    // the proxy's address
+	covered        *coverage // of what was played; nil: not asked
 }
 
 // serverArgs makes the servers tell as little as possible that only depends on time.
@@ -57,7 +58,10 @@ func newPair(t testing.TB) *pair {
 // newServers starts the servers alone: front is for the caller to fill in.
 func newServers(t testing.TB) *pair {
 	t.Helper()
-	return &pair{direct: redistest.Start(t, serverArgs), behind: redistest.Start(t, serverArgs)}
+	p := &pair{direct: redistest.Start(t, serverArgs), behind: redistest.Start(t, serverArgs)}
+	addUsers(p.direct)
+	addUsers(p.behind)
+	return p
 }
 
 // run plays a script from an empty server on both sides and returns the first difference of the
@@ -78,6 +82,9 @@ func (p *pair) run(s script, timeout time.Duration) error {
 	}()
 	heard[0] = sides[0].play(s)
 	<-done
+	if p.covered != nil {
+		p.covered.heard(heard[0])
+	}
 	if d := compare(heard[0], heard[1]); d != nil {
 		return d
 	}
@@ -97,6 +104,7 @@ const settleTime = 5 * time.Second
 // next script brings.
 func (p *pair) settle() error {
 	for _, s := range []*redistest.Server{p.direct, p.behind} {
+		s.Do("CLIENT", "UNPAUSE") // which a script that has been shrunk may not say
 		for end := time.Now().Add(settleTime); !strings.Contains(s.Do("INFO", "clients"), "blocked_clients:0\r\n"); {
 			if time.Now().After(end) {
 				return fmt.Errorf("a command blocks %v after its client has left", settleTime)
@@ -108,7 +116,7 @@ func (p *pair) settle() error {
 
 // empty puts a server into the state in which every script begins.
 func empty(s *redistest.Server) {
-	for _, line := range []string{"FLUSHALL SYNC", "SCRIPT FLUSH", "FUNCTION FLUSH", "ACL LOG RESET"} {
+	for _, line := range []string{"REPLICAOF NO ONE", "CONFIG SET maxmemory 0", "CLIENT UNPAUSE", "FLUSHALL SYNC", "SCRIPT FLUSH", "FUNCTION FLUSH", "ACL LOG RESET", "ACL DELUSER temp1 temp2"} {
 		s.Do(strings.Fields(line)...)
 	}
 }

@@ -23,13 +23,15 @@ type player struct {
 	server  *redistest.Server // what is behind addr
 	timeout time.Duration     // for one reply
 	conns   map[int]*redistest.Client
+	asks    bool           // the script names ids of connections
+	ids     map[int]string // if so
 	parked  map[int][]op
 	heard   []outcome
 }
 
 func newPlayer(addr string, server *redistest.Server, timeout time.Duration) *player {
 	return &player{addr: addr, server: server, timeout: timeout,
-		conns: map[int]*redistest.Client{}, parked: map[int][]op{}}
+		conns: map[int]*redistest.Client{}, ids: map[int]string{}, parked: map[int][]op{}}
 }
 
 // play returns what each pipe of the script brought, in the order of the script.
@@ -39,6 +41,7 @@ func (p *player) play(s script) []outcome {
 			_ = c.Close()
 		}
 	}()
+	p.asks = s.asks()
 	for _, round := range s.rounds() {
 		sent := make([]chan struct{}, len(round))
 		for i, pipe := range round {
@@ -67,7 +70,19 @@ func (p *player) client(conn int) *redistest.Client {
 	}
 	c.Timeout = p.timeout
 	p.conns[conn] = c
+	delete(p.ids, conn)
+	if p.asks {
+		if reply, err := c.Do("CLIENT", "ID"); err == nil && reply[0] == ':' {
+			p.ids[conn] = strings.TrimSpace(reply[1:])
+		}
+	}
 	return c
+}
+
+// id is what the server, or the proxy, calls a connection.
+func (p *player) id(conn int) string {
+	p.client(conn)
+	return p.ids[conn]
 }
 
 // send writes a pipe, a large one beside the reading; the channel is closed when that is done.
@@ -75,7 +90,7 @@ func (p *player) send(s script, pipe []op) chan struct{} {
 	done := make(chan struct{})
 	var b strings.Builder
 	for _, o := range pipe {
-		b.WriteString(o.bytes())
+		b.WriteString(o.filled(p.id).bytes())
 	}
 	if mixes(pipe[0].verb) {
 		b.WriteString(redistest.Command("PING", token(pipe)))
@@ -113,6 +128,8 @@ func (p *player) receive(pipe []op) {
 		p.parked[conn] = pipe
 		p.awaitBlocked(len(p.parked))
 	case collect: // done before it was sent
+	case drop:
+		p.close(conn)
 	case last:
 		p.read(pipe, func(string) bool { return false })
 	default:
@@ -139,9 +156,14 @@ func (p *player) read(pipe []op, isLast func(frame string) bool) {
 			if errors.As(err, &ne) && ne.Timeout() {
 				o.end = silent
 			}
-			_ = c.Close()
-			delete(p.conns, conn)
+			p.close(conn)
 			break
+		}
+		if isOverheard(frame) {
+			if frame = overheard(frame); frame != "" {
+				o.frames = append(o.frames, frame)
+			}
+			continue
 		}
 		o.frames = append(o.frames, frame)
 		if isLast(frame) {
@@ -149,6 +171,14 @@ func (p *player) read(pipe []op, isLast func(frame string) bool) {
 		}
 	}
 	p.heard = append(p.heard, o)
+}
+
+// close ends a connection; the next use makes another.
+func (p *player) close(conn int) {
+	if c := p.conns[conn]; c != nil {
+		_ = c.Close()
+		delete(p.conns, conn)
+	}
 }
 
 // collect reads what a parked command of the connection brings, if there is one.

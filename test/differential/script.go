@@ -21,6 +21,8 @@ const (
 	park verb = "park"
 	// collect reads what a parked command brings.
 	collect verb = "collect"
+	// drop closes the connection.
+	drop verb = "drop"
 )
 
 // op is one thing that one connection does.
@@ -33,7 +35,7 @@ type op struct {
 	// sent before the first is read.
 	round int
 	verb  verb
-	args  []string // for inline and last: the bytes, in one piece
+	args  []string // for inline, and for last if there is one: the bytes, in one piece
 }
 
 // bytes is what the op sends.
@@ -42,8 +44,10 @@ func (o op) bytes() string {
 	case inline:
 		return o.args[0] + "\r\n"
 	case last:
-		return o.args[0]
-	case collect:
+		if len(o.args) == 1 {
+			return o.args[0]
+		}
+	case collect, drop:
 		return ""
 	}
 	return redistest.Command(o.args...)
@@ -54,7 +58,11 @@ func (o op) words() []string {
 	switch o.verb {
 	case inline:
 		return words(o.args[0])
-	case last, collect:
+	case last:
+		if len(o.args) == 1 {
+			return nil
+		}
+	case collect, drop:
 		return nil
 	}
 	return o.args
@@ -133,7 +141,7 @@ func grouped(ops []op, together func(a, b op) bool) [][]op {
 func (s script) commands() int {
 	n := 0
 	for _, o := range s.ops {
-		if o.verb != collect {
+		if o.verb != collect && o.verb != drop {
 			n++
 		}
 	}

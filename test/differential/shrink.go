@@ -1,6 +1,22 @@
 package differential
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
+
+// alike reports whether two runs have failed in the same way: a smaller script may fail in another,
+// because it lacks what a part of it needs.
+func alike(a, b error) bool {
+	var x, y *difference
+	if errors.As(a, &x) && errors.As(b, &y) {
+		return beginning(x.direct) == beginning(y.direct) && beginning(x.behind) == beginning(y.behind)
+	}
+	return a != nil && x == nil && !errors.As(b, &y)
+}
+
+// beginning is as much of a reply as says what it is.
+func beginning(reply string) string { return reply[:min(len(reply), 9)] }
 
 // shrink returns the smallest script it finds that still fails, by taking out ever smaller parts
 // (delta debugging) and then the cuts. fails is asked at most budget times.

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -38,5 +39,21 @@ func TestShrink(t *testing.T) {
 	asked = 0
 	if got := shrink(s, 5, fails); asked > 5 || !fails(got) {
 		t.Errorf("with a budget of 5: asked %d times, still fails: %v", asked, fails(got))
+	}
+}
+
+func TestAlike(t *testing.T) {
+	differ := func(direct, behind string) error { return &difference{direct: direct, behind: behind} }
+	missing, data := differ("+OK\r\n", silent), errors.New("the data differs")
+	for _, tt := range []struct {
+		a, b error
+		want bool
+	}{
+		{missing, missing, true}, {missing, differ("+OK\r\n", silent), true}, {missing, differ("-ERR\r\n", silent), false},
+		{missing, differ("+OK\r\n", closed), false}, {missing, data, false}, {data, missing, false}, {data, data, true}, {nil, data, false},
+	} {
+		if got := alike(tt.a, tt.b); got != tt.want {
+			t.Errorf("%v and %v: alike %v, want %v", tt.a, tt.b, got, tt.want)
+		}
 	}
 }

@@ -23,7 +23,9 @@ const (
 	// replyTimeout is how long one reply may take before the silence itself is compared.
 	replyTimeout = 10 * time.Second
 	// shrinkBudget bounds how often a failing script is played again.
-	shrinkBudget = 400
+	shrinkBudget = 200
+	// tellEvery is after how many commands a long run says how far it is.
+	tellEvery = 10_000
 )
 
 // TestSoak plays random scripts on both sides. A plain run is short; see the package comment.
@@ -44,11 +46,16 @@ func TestSoak(t *testing.T) {
 			budget = 3 * time.Second
 		}
 	}
-	g := newGenerator(readGrammar(t, p.direct))
+	specs := readGrammar(t, p.direct)
+	g := newGenerator(specs)
+	p.covered = newCoverage(specs)
 	sent, scripts, failed, start := 0, 0, 0, time.Now()
 	defer func() {
 		fmt.Printf("differential: %d commands in %d scripts, seeds %d to %d, %.1fs\n",
 			sent, scripts, first, first+uint64(max(scripts, 1)-1), time.Since(start).Seconds())
+		if *commands > 0 {
+			fmt.Print(p.covered)
+		}
 	}()
 	for n := first; sent < want; n++ {
 		if budget > 0 && time.Since(start) > budget {
@@ -56,25 +63,30 @@ func TestSoak(t *testing.T) {
 		}
 		s := g.script(n, perScript)
 		if err := p.run(s, replyTimeout); err != nil {
-			t.Errorf("seed %d: %v\n%s", n, err, p.explain(s))
+			t.Errorf("seed %d: %v\n%s", n, err, p.explain(s, err))
 			if failed++; failed == *failures {
 				return
 			}
 		}
+		before := sent
 		sent += s.commands()
 		scripts++
+		if *commands > 0 && before/tellEvery < sent/tellEvery {
+			fmt.Printf("differential: %d commands, seed %d, %.0fs\n", sent, n, time.Since(start).Seconds())
+		}
 	}
 }
 
-// explain shrinks a failing script and says how to play it again.
-func (p *pair) explain(s script) string {
+// explain shrinks a script that failed with an error of this kind, and says how to play it again.
+func (p *pair) explain(s script, first error) string {
 	var last error // what the smallest script gave when it failed
 	fails := func(s script) bool {
 		err := p.run(s, 2*time.Second)
-		if err != nil {
-			last = err
+		if !alike(err, first) {
+			return false
 		}
-		return err != nil
+		last = err
+		return true
 	}
 	tries := 3
 	for tries > 0 && !fails(s) {

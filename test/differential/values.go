@@ -22,7 +22,7 @@ func (r *source) oneIn(n int) bool { return r.IntN(n) == 0 }
 
 // key draws a key that most likely holds what the command's group is about.
 func (r *source) key(group string) string {
-	groups := []string{"string", "list", "set", "sorted-set", "hash", "stream", "hyperloglog", "geo", "bitmap"}
+	groups := []string{"string", "list", "set", "sorted-set", "hash", "stream", "hyperloglog", "geo", "bitmap", "vector_set"}
 	initial := "k"
 	if r.IntN(7) > 0 {
 		for _, g := range groups {
@@ -49,8 +49,11 @@ func (r *source) value() string {
 	case 3:
 		return r.pick("3.0e3", "-1", "0", "nan", " 1", "9223372036854775807")
 	case 4:
-		if r.oneIn(12) {
+		switch r.IntN(24) {
+		case 0, 1:
 			return strings.Repeat("big", r.IntN(60_000))
+		case 2:
+			return strings.Repeat("s", r.around())
 		}
 	}
 	return r.pick("a", "b", "c", "d", "1", "2", "3", "10")
@@ -154,6 +157,10 @@ var scripts = []string{
 	"redis.setresp(3); return {big_number='123456789123456789123456789'}",
 	"redis.setresp(3); return {verbatim_string={format='txt', string='verbatim'}}",
 	"return redis.call('get', KEYS[1])", "return redis.pcall('lpush', KEYS[1], 'x')",
+	"#!lua flags=no-writes\nreturn redis.call('get', KEYS[1])", "#!lua flags=no-writes\nreturn redis.call('incr', KEYS[1])", "#!lua name=x\nreturn 1",
+	"redis.call('select', 1) return redis.call('set', KEYS[1], 'in one')", "return redis.call('blpop', KEYS[1], 0)", "return redis.call('multi')",
+	"redis.setresp(3); return redis.call('zrange', KEYS[1], 0, -1, 'withscores')", "return redis.pcall('xread', 'block', 0, 'streams', KEYS[1], '$')",
+	"return {redis.pcall('get', KEYS[1]), redis.pcall('hello', '3'), redis.pcall('subscribe', 'x')}", "error({err='THROWN it'})", "return redis.call('publish', KEYS[1], 'x')",
 	"return redis.call('nosuch')", "syntax error", "local t = {} for i = 1, 3000 do t[i] = i end return t",
 	"return string.rep('x', 70000)", "return redis.call('set', KEYS[1], ARGV[1] or 'v')", "return cjson.encode({1, 2})",
 }
@@ -168,3 +175,10 @@ const library = "#!lua name=lib\n" +
 func (r *source) integer() string {
 	return r.pick("0", "1", "2", "3", "-1", "10", "x", "1.5", "", "9223372036854775807", fmt.Sprint(r.IntN(100)))
 }
+
+// thresholds are the sizes at which something changes in the proxy: what one read brings, what a
+// command may have to be collected, what makes a reply a giant.
+var thresholds = []int{16 << 10, 16 << 10, 32 << 10, 64 << 10, 64 << 10, 64 << 10, 1 << 20}
+
+// around draws a size close to a threshold.
+func (r *source) around() int { return thresholds[r.IntN(len(thresholds))] - 70 + r.IntN(140) }
