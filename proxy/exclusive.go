@@ -196,8 +196,9 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		s.wroteOn = e.conn
 	}
 	s.busy, s.active = false, nil
-	s.gone = s.gone || e.tx && dirty && !neverBegan(prefix)
-	wake := s.suspended || s.gone
+	s.torn = s.torn || e.tx && dirty && !neverBegan(prefix)
+	s.gone = s.gone || s.torn
+	wake := s.suspended || s.torn
 	s.suspended = false
 	s.cond.Broadcast()
 	s.mu.Unlock()

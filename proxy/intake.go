@@ -175,7 +175,7 @@ func (s *session) held() bool {
 	s.suspended = s.busy
 	s.wasBusy = s.busy
 	reset, busy := s.wasReset, s.busy
-	s.ending = s.ending || s.gone
+	s.ending = s.ending || s.torn
 	s.wasReset = false
 	if reset {
 		s.resetting = false

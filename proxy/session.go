@@ -98,6 +98,7 @@ type session struct {
 	taken       uint64        // of them, those the client's socket took
 	handouts    []handout     // not yet on their way
 	gone        bool          // the pinned connection has ended, or the session is dismissed
+	torn        bool          // the server has refused to end a transaction
 	dismissal   dismissed     // what the drain wants
 
 	// Of whoever writes.
