@@ -74,11 +74,15 @@ func (d *draft) track(conn int) {
 	}
 	for range d.IntN(3) { // on, off and on again
 		d.next()
-		d.line(conn, "CLIENT TRACKING "+d.pick("OFF", "ON", "ON NOLOOP", "OFF NOLOOP", "nosuch", "ON BCAST"))
+		how := d.pick("OFF", "ON", "ON NOLOOP", "OFF NOLOOP", "nosuch", "ON BCAST")
+		broadcast = broadcast || how == "ON BCAST"
+		d.line(conn, "CLIENT TRACKING "+how)
 		d.line(conn, "CLIENT TRACKINGINFO")
 	}
 	d.next()
-	if !d.oneIn(4) {
+	// What is broadcast is gathered, see above; a target that was reset is another connection behind the
+	// proxy.
+	if redirect || broadcast || !d.oneIn(4) {
 		d.add(conn, "RESET")
 		d.add(other, "RESET")
 		d.next()
