@@ -114,7 +114,7 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 
 // borrow waits until the session has nothing in flight and takes a private
 // connection. It returns nil if there is none to be had, or if an earlier command of
-// the pipeline has failed: the caller says so.
+// the pipeline has failed: the caller says so, unless the server has.
 func (s *session) borrow() *batcher.Conn { return s.take((*spares).pop) }
 
 // take is borrow with a way to choose among the spares.

@@ -114,9 +114,13 @@ func (s *session) unexpect(g *segment, n int) {
 // pipeline: a pipeline is never torn.
 func (s *session) failHere(n int) { s.failUnsent(n, false) }
 
-// failUnsent is failHere, which says nothing if mute.
+// failUnsent is failHere, which says nothing if mute, and nothing behind the last reply
+// of a session that ends: the server's own refusal.
 func (s *session) failUnsent(n int, mute bool) {
 	s.poisoned.Store(true)
+	if s.ending {
+		return
+	}
 	for range n {
 		if !mute {
 			s.answer(s.notSent())
