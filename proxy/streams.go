@@ -10,7 +10,7 @@ import (
 
 // judge asks reclaim about a command. The zero verdict lets it pass.
 func (s *session) judge(cmd resp.Command) reclaim.Verdict {
-	if s.p.streams == nil || s.own != nil || s.failing() || !reclaim.Interesting(cmd.Arg(0)) {
+	if s.p.streams == nil || s.own != nil || s.failing() || !s.p.streams.Interesting(cmd) {
 		return reclaim.Verdict{}
 	}
 	return s.streamSession().Command(cmd)

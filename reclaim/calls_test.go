@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"streamproxy/internal/resp"
 )
 
 func TestParseClaim(t *testing.T) {
@@ -75,18 +77,33 @@ func TestParseScript(t *testing.T) {
 }
 
 func TestInteresting(t *testing.T) {
-	for _, name := range []string{"get", "SET", "EvalSha", "script", "XAUTOCLAIM", "xreadgroup", "xack", "XDEL",
-		"xackdel", "XDELEX", "xclaim", "XNACK", "xgroup", "del", "UNLINK", "rename", "RENAMENX", "FlushAll", "flushdb", "XPending"} {
-		if !Interesting([]byte(name)) {
+	e := &Engine{}
+	command := func(args ...string) resp.Command { return scanCommand([]byte(commandOf(args...))) }
+	for _, name := range []string{"EvalSha", "script", "XAUTOCLAIM", "xreadgroup", "xack", "XDEL", "xackdel", "XDELEX",
+		"xclaim", "XNACK", "xgroup", "del", "UNLINK", "rename", "RENAMENX", "FlushAll", "flushdb", "XPending"} {
+		if !e.Interesting(command(name, "key")) {
 			t.Errorf("%s is not", name)
 		}
 	}
-	for _, name := range []string{"", "GETS", "MGET", "INCR", "XADD", "XREAD", "EVAL", "XRANGE", "EXPIREAT", "\x00ET"} {
-		if Interesting([]byte(name)) {
-			t.Errorf("%s is", name)
+	for _, name := range []string{"", "GETS", "MGET", "INCR", "XADD", "XREAD", "EVAL", "XRANGE", "EXPIREAT", "\x00ET", "get", "SET"} {
+		if e.Interesting(command(name, "key")) {
+			t.Errorf("%s is, of a key that is no lock's", name)
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { Interesting([]byte("XAUTOCLAIM")) }); n != 0 {
+	if e.Interesting(command("GET")) {
+		t.Error("a GET of nothing is")
+	}
+	e.locks.Store(&lockIndex{"autoclaim:g:s": nil})
+	for _, name := range []string{"get", "SET"} {
+		if !e.Interesting(command(name, "autoclaim:g:s")) {
+			t.Errorf("%s of a lock is not", name)
+		}
+		if e.Interesting(command(name, "key")) {
+			t.Errorf("%s beside a lock is", name)
+		}
+	}
+	claim := command("XAUTOCLAIM", "s", "g", "c", "1000", "0-0")
+	if n := testing.AllocsPerRun(100, func() { e.Interesting(claim) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

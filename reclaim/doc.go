@@ -35,7 +35,7 @@
 // called only by that connection's reader:
 //
 //	Join, Become, Leave   the connection begins, changes its identity, ends
-//	Command               a command whose name is Interesting, shared or blocking
+//	Command               a command that is Interesting, shared or blocking
 //	Block                 a whole transaction, MULTI and EXEC included
 //
 // Both judge before the command is sent and return a Verdict. Forward is the zero

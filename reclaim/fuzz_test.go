@@ -216,7 +216,7 @@ func playHostile(t *testing.T, h *hostile, lines []string, between time.Duration
 	for _, line := range lines {
 		raw := []byte(commandOf(strings.Split(line, " ")...))
 		cmd := scanCommand(raw)
-		if !Interesting(cmd.Arg(0)) {
+		if !e.Interesting(cmd) {
 			continue
 		}
 		playVerdict(t, h, s.Command(cmd), raw)

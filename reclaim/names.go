@@ -1,5 +1,7 @@
 package reclaim
 
+import "streamproxy/internal/resp"
+
 // kind is what a command means to reclaim.
 type kind uint8
 
@@ -18,10 +20,19 @@ const (
 	kindList   // XPENDING
 )
 
-// Interesting reports whether a command of this name can mean anything to a
-// Session. It allocates nothing and looks at the length first: most names end
-// there.
-func Interesting(name []byte) bool { return kindOf(name) != kindNone }
+// Interesting reports whether a command can mean anything to a Session of e, before there
+// is one. It takes no lock and allocates nothing: of most commands it looks at the length
+// of the name, and of GET and SET whether the key may be that of a lock.
+func (e *Engine) Interesting(cmd resp.Command) bool {
+	switch kindOf(cmd.Arg(0)) {
+	case kindNone:
+		return false
+	case kindGet, kindSet:
+		return e.mayLock(cmd.Arg(1))
+	default:
+		return true
+	}
+}
 
 // Moves reports whether a command of this name can mean anything to a Session as part
 // of a transaction, and is no GET or SET, which most transactions consist of.
