@@ -3,7 +3,7 @@
 package batcher
 
 // faultEvery is how many opportunities pass between two faults.
-const faultEvery = 20
+const faultEvery = 2
 
 // fault lets two owners who wait for equally many replies get each other's. The lock is held.
 func (c *Conn) fault([]byte, int) {

@@ -34,7 +34,7 @@ func FuzzSession(f *testing.F) {
 	p := startProxy(f, server, func(c *Config) { c.PrivateMax = 4 })
 	f.Fuzz(func(t *testing.T, steps []byte, cut uint8) {
 		if len(steps) > 64 {
-			t.Skip()
+			return // more than is worth the time
 		}
 		g := &game{t: t, p: p, server: server, cut: int(cut%23) + 1, faults: new(bool)}
 		for _, b := range steps {

@@ -196,7 +196,7 @@ func FuzzHostileServer(f *testing.F) {
 		}
 		lines := strings.Split(commands, "\n")
 		if len(h.replies) == 0 || len(lines) > 40 || len(commands) > 4000 {
-			t.Skip()
+			return // more than is worth the time
 		}
 		synctest.Test(t, func(t *testing.T) { playHostile(t, h, lines, time.Duration(minutes)*time.Minute/16) })
 	})

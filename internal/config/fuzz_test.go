@@ -19,7 +19,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "-file") {
-			t.Skip("reads files")
+			return // reads files
 		}
 		own := flag.NewFlagSet("own", flag.ContinueOnError)
 		own.Bool("dial", false, "")

@@ -13,7 +13,7 @@ import (
 
 const (
 	// faultScripts is how many random scripts a planted fault may survive.
-	faultScripts = 40
+	faultScripts = 150
 	// faultSeed begins them: the same for every build, so that the fault is all they differ in.
 	faultSeed = 77
 	// faultTimeout is shorter than in other runs: a dropped reply costs all of it.
@@ -38,7 +38,7 @@ func TestPlantedFaults(t *testing.T) {
 			p.front = startBinary(t, buildBinary(t, folder, tt.tag), p.behind)
 			scripts := faultScripts
 			if !tt.found {
-				scripts /= 4
+				scripts /= 15
 			}
 			for n := range scripts {
 				err := p.run(g.script(faultSeed+uint64(n), perScript), faultTimeout)
