@@ -36,8 +36,9 @@ func startNameserver(t *testing.T) *nameserver {
 		n.serve()
 	}()
 	before := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	// DialUDP asks no resolver: a Dialer would read the variable, at a time of its own.
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return net.DialUDP("udp", nil, conn.LocalAddr().(*net.UDPAddr))
 	}}
 	t.Cleanup(func() {
 		net.DefaultResolver = before
