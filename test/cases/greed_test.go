@@ -106,7 +106,7 @@ func TestSlowReaders(t *testing.T) {
 	if slowest > unhurried() {
 		t.Errorf("a neighbour's GET took %v", slowest)
 	}
-	if !strings.Contains(p.Log(), "memory limit reached") {
+	if !strings.Contains(p.Log(), `"limit":"memory"`) {
 		t.Error("nobody was refused")
 	}
 	late := p.client()
