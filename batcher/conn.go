@@ -127,6 +127,7 @@ type Conn struct {
 	epoch     uint64       // counts changes of role
 	seats     atomic.Int32 // sessions that may send at any moment, in this role
 	shared    atomic.Bool  // coalesce, and let giant replies retire it
+	aims      atomic.Int32 // see Aim
 
 	busySince atomic.Int64 // when the silence began that the watchdog measures; 0: nothing owed
 	lastRead  atomic.Int64 // when the last bytes came

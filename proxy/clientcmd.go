@@ -170,7 +170,8 @@ func virtualID(arg []byte) (id int64, here bool) {
 }
 
 // blockedOn is the server's id of the connection on which a session's blocking
-// command is under way, 0 if there is none.
+// command is under way, 0 if there is none. It is for a CLIENT UNBLOCK that a client has
+// sent, after which the connection is not used for another.
 func (p *Proxy) blockedOn(id int64) int64 {
 	s := p.sessions.find(id)
 	if s == nil {
@@ -181,6 +182,7 @@ func (p *Proxy) blockedOn(id int64) int64 {
 	if s.active == nil || !s.active.patient || s.active.settled {
 		return 0
 	}
+	s.active.conn.Aim()
 	return s.active.conn.ID()
 }
 

@@ -44,7 +44,7 @@ type exclusive struct {
 	watch  *reclaim.Watch
 
 	recalled *atomic.Bool // called back with care, see recall.go
-	calling  *calling     // of a parked one
+	calling  *sync.Mutex  // of a parked one: held while reclaim's UNBLOCK is under way
 	rearm    *rearm       // of a read that survives its connection
 
 	seg *segment
@@ -58,12 +58,6 @@ type exclusive struct {
 	fresh *freshEntries
 	// ended is closed when all is over.
 	ended chan struct{}
-}
-
-// calling is the calling back of a blocked read by reclaim.
-type calling struct {
-	sync.Mutex             // held while an UNBLOCK is under way
-	unsure     atomic.Bool // one may still reach the connection
 }
 
 // own copies the command out of the reader's buffers.
@@ -88,18 +82,16 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 	if x.patient {
 		x.cmd = own(x.cmd)
 		x.conn.SetPatient(true)
-	}
-	if x.patient {
 		x.recalled = new(atomic.Bool)
 	}
 	e := s.begin(&x)
 	var sink batcher.Sink = e.seg
 	if e.parked != nil {
-		e.calling = new(calling)
+		e.calling = new(sync.Mutex)
 		sink = &parkedRead{s: s, e: e}
 		s.p.wg.Go(func() { s.watchParked(e) })
 	}
-	if e.patient && !e.control {
+	if e.patient {
 		sink = &recallSink{Sink: sink, e: e, proto: s.key.Proto}
 	}
 	if borrowed && (e.verb == VerbXRead || e.verb == VerbXReadGroup) {
@@ -186,7 +178,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	dirty := !broken && e.dirty != nil && e.dirty(prefix)
 	switch {
 	case e.control, e.kept, left:
-	case broken, dirty, e.recalled != nil && e.recalled.Load(), e.calling != nil && e.calling.unsure.Load():
+	case broken, dirty:
 		e.conn.Close()
 	default:
 		s.giveBack(e)

@@ -170,8 +170,13 @@ func (h *hub) reach(ctx context.Context) error {
 	return nil
 }
 
-// giveBack takes a private connection that is clean.
+// giveBack takes a private connection that is clean. One that a late UNBLOCK may hit is
+// closed.
 func (h *hub) giveBack(c *batcher.Conn) {
+	if c.Aimed() {
+		c.Close()
+		return
+	}
 	h.spares.push(c)
 	// Looked at afterwards: what ends from now on is taken out by lost, drop or Close.
 	if c.Retired() || h.p.stopping() || h.dropped.Load() {

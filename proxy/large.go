@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"sync/atomic"
+
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 )
@@ -55,7 +57,7 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 	x := exclusive{conn: c, kept: c == s.own, verb: route.Verb, bodyOpen: true}
 	switch route.Class {
 	case ClassBlocking:
-		x.patient, x.cmd = true, own(cmd)
+		x.patient, x.cmd, x.recalled = true, own(cmd), new(atomic.Bool)
 		c.SetPatient(true)
 	case ClassUnknown:
 		x.dirty = unlessError
@@ -63,7 +65,11 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 	}
 	e := s.begin(&x)
 	s.body.e = e
-	if c.OpenBody(e.seg) != nil {
+	var sink batcher.Sink = e.seg
+	if e.patient {
+		sink = &recallSink{Sink: sink, e: e, proto: s.key.Proto}
+	}
+	if c.OpenBody(sink) != nil {
 		s.body.e = nil
 		e.seg.Fail(1, batcher.ErrNotSent)
 		return

@@ -40,7 +40,7 @@ const unblockPatience = 5 * time.Second
 // entry already, which would then be nobody's. CLIENT UNBLOCK makes the server
 // answer; what the answer brought is given back.
 func (s *session) callBack(e *exclusive) {
-	sure := s.unblock(e) // every attempt has been answered
+	s.unblock(e)
 	select {
 	case <-e.ended:
 	case <-s.p.closing:
@@ -48,50 +48,49 @@ func (s *session) callBack(e *exclusive) {
 		return
 	}
 	s.returnEntries(e)
-	if !sure || e.kept || e.recalled != nil && e.recalled.Load() || e.conn.Retired() {
-		e.conn.Close() // a late UNBLOCK must not hit whoever would use it next
+	if e.kept || e.conn.Retired() {
+		e.conn.Close()
 		return
 	}
 	s.giveBack(e)
 }
 
 // unblock repeats CLIENT UNBLOCK, with growing pauses, until the command has
-// ended. It returns false if an attempt may still be on its way.
-func (s *session) unblock(e *exclusive) (sure bool) {
-	sure = true
+// ended.
+func (s *session) unblock(e *exclusive) {
 	pause := upstream.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 	for n := 1; ; n++ {
-		conn := s.connOf(e)
-		if conn.ID() == 0 {
-			_ = conn.CloseWrite() // no id to name: the server reads the end and answers nobody
-			return false
+		if s.connOf(e).ID() == 0 {
+			s.endSending(e) // no id to name
+			return
 		}
-		err := error(nil)
-		if !conn.Dead() { // its id may be another's at the next run of the server
-			ctx, cancel := s.p.within(unblockPatience)
-			err = e.recall(ctx, s.p, conn.ID())
-			cancel()
-		}
+		err := s.recall(e)
 		switch {
 		case upstream.Refused(err):
 			// Not allowed to: the read runs to its BLOCK. Without one the end of our
 			// sending side has to do.
 			if waitsForEver(e.cmd) {
-				_ = conn.CloseWrite()
-				return false
+				s.endSending(e)
 			}
-			return sure
+			return
 		case err != nil && !upstream.Busy(err):
 			s.p.checkNow() // a server that is silent for long is not waited for, see giveUp
-			sure = false
 		}
 		select {
 		case <-e.ended:
-			return sure
+			return
 		case <-s.p.closing:
-			return false
+			return
 		case <-time.After(pause.Delay(n)):
 		}
+	}
+}
+
+// endSending lets the server read the end of a blocked command's connection; it answers
+// nobody then.
+func (s *session) endSending(e *exclusive) {
+	if c := s.aim(e); c != nil {
+		_ = c.CloseWrite() // a closed one has ended
 	}
 }
 

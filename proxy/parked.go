@@ -65,9 +65,7 @@ func (r *parkedRead) cameNull(null []byte) {
 	}
 	if out.Again && e.rearm != nil {
 		if !r.clientLeft() {
-			if !e.rearm.send(out.Block) {
-				e.rearm.goOn(batcher.ErrNotSent) // a null before its time would be a lie
-			}
+			r.again(out.Block)
 			return
 		}
 		out.Reply = null
@@ -79,6 +77,16 @@ func (r *parkedRead) cameNull(null []byte) {
 	}
 	e.seg.Reply(out.Reply, 1, 0)
 	e.seg.Flush()
+}
+
+// again sends the read again, over another connection if there is no more use for its own.
+func (r *parkedRead) again(block time.Duration) {
+	c := r.s.connOf(r.e)
+	if !c.Aimed() && r.e.rearm.send(block) {
+		return
+	}
+	c.Close()
+	r.e.rearm.goOn(batcher.ErrNotSent) // a null before its time would be a lie
 }
 
 func (r *parkedRead) clientLeft() bool {
@@ -102,11 +110,7 @@ func (s *session) watchParked(e *exclusive) {
 		over := e.settled || e.left
 		s.mu.Unlock()
 		if !over {
-			ctx, cancel := s.p.within(unblockPatience)
-			if err := e.recall(ctx, s.p, s.connOf(e).ID()); err != nil {
-				e.calling.unsure.Store(true) // it may still come: the connection is not used again
-			}
-			cancel()
+			_ = s.recall(e) // the connection knows of one that may still come
 		}
 		e.calling.Unlock()
 	}

@@ -126,6 +126,7 @@ func (r *rearm) sendOver(c *batcher.Conn, left time.Duration) bool {
 	c.SetPatient(true)
 	r.s.mu.Lock()
 	r.e.conn = c
+	r.e.recalled.Store(false)
 	r.s.mu.Unlock()
 	if r.send(left) {
 		return true

@@ -2,12 +2,12 @@ package proxy
 
 import (
 	"bytes"
-	"context"
 	"strconv"
 	"strings"
 	"time"
 
 	"streamproxy/batcher"
+	"streamproxy/internal/upstream"
 )
 
 // Calling a blocked command back is CLIENT UNBLOCK, which makes the server answer as if
@@ -37,14 +37,42 @@ func fragile(server, version string) bool {
 	return a < fragileBefore[0] || a == fragileBefore[0] && b < fragileBefore[1]
 }
 
-// recall calls the command back that is blocked on the connection with this id.
-func (e *exclusive) recall(ctx context.Context, p *Proxy, id int64) error {
-	if e.recalled == nil || !p.fragile.Load() {
-		_, err := p.control.Unblock(ctx, id)
-		return err
+// aim returns the connection that e is on, on which nothing else will be sent before the
+// call that the caller is about to make has landed; nil if e has its reply already, and
+// the connection may be another's.
+func (s *session) aim(e *exclusive) *batcher.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.settled {
+		return nil
 	}
-	e.recalled.Store(true)
-	return p.control.UnblockError(ctx, id)
+	e.conn.Aim()
+	return e.conn
+}
+
+// recall calls a blocked command back, unless it has its reply.
+func (s *session) recall(e *exclusive) error {
+	c := s.aim(e)
+	if c == nil {
+		return nil
+	}
+	if c.Dead() { // its id may be another's at the next run of the server
+		return nil
+	}
+	ctx, cancel := s.p.within(unblockPatience)
+	defer cancel()
+	careful := e.recalled != nil && s.p.fragile.Load()
+	var err error
+	if careful {
+		e.recalled.Store(true)
+		err = s.p.control.UnblockError(ctx, c.ID())
+	} else {
+		_, err = s.p.control.Unblock(ctx, c.ID())
+	}
+	if err == nil && !careful || upstream.Refused(err) || upstream.Busy(err) {
+		c.Landed()
+	}
+	return err
 }
 
 // recallSink puts a null in the place of the error with which a command answers that
@@ -63,6 +91,7 @@ const unblockedText = "-UNBLOCKED "
 // Reply implements batcher.Sink.
 func (r *recallSink) Reply(b []byte, done, open int) {
 	if r.open {
+		r.open = done == 0 // a read may go on, and be answered again
 		r.Sink.Reply(b, done, open)
 		return
 	}

@@ -33,6 +33,9 @@ type session struct {
 	stood int64
 }
 
+// unasked is what a command gets that somebody has unblocked with an error.
+const unasked = "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"
+
 // newSession prepares a client's connection: over TCP, over the unix socket, or through the link in
 // front that fails too.
 func (l *lab) newSession(kind string, id int) *session {
@@ -102,6 +105,9 @@ func (s *session) exchange(raw string, n int, stateful bool) []string {
 		if strings.HasPrefix(reply, "-ERR max number of clients reached") {
 			s.ended("x", nil, stateful)
 			return replies
+		}
+		if reply == unasked {
+			s.l.tally.violate("P1", "%s %d: reply %d to %.80q is of a CLIENT UNBLOCK, which no client sends", s.kind, s.id, i, raw)
 		}
 		if strings.IndexByte(reply, garbage) < 0 { // damaged on its way: as good as none
 			replies[i] = reply
