@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	seedFlag    = flag.Uint64("seed", 0, "the first run's seed; 0: by the clock")
+	seedFlag    = flag.Uint64("seed", 1, "the first run's seed, the same faults each time; 0: by the clock")
 	runsFlag    = flag.Int("runs", 0, "how many runs TestLab makes; 0: the short form")
 	timeFlag    = flag.Duration("time", 0, "how long a run of TestLab or TestSoak breaks things")
 	clientsFlag = flag.Int("clients", 0, "clients of a run of TestLab or TestSoak")
