@@ -35,6 +35,7 @@ func newPair(t testing.TB) *pair {
 	cfg := proxy.DefaultConfig()
 	cfg.Upstream = target
 	cfg.Reclaim.Mode = reclaim.Off // its lease would be a key that only one of the servers has
+	cfg.UpstreamWait = time.Minute // a busy machine is no difference
 	px, err := proxy.New(cfg)
 	if err != nil {
 		t.Fatal(err)
