@@ -52,10 +52,9 @@ type exclusive struct {
 	settled  bool // the reply has been taken, the connection's fate is decided
 	left     bool // the client has left: whoever calls the command back decides
 	bodyOpen bool // the command's last byte has not been sent
-	// reply is what a read of a group brought, for its give-back, and fresh who knows
-	// whether the client saw any of it.
-	reply []byte
-	fresh *freshEntries
+	// reply is what a read of a group brought, for its give-back.
+	reply    []byte
+	answered time.Time // when it had come
 	// ended is closed when all is over.
 	ended chan struct{}
 }
@@ -144,8 +143,7 @@ func (s *session) begin(e *exclusive) *exclusive {
 	if e.verb == VerbXReadGroup {
 		g.tee = &e.reply
 		if e.patient {
-			e.fresh = &freshEntries{s: s, e: e}
-			g.handout = e.fresh
+			g.handout = freshEntries{s: s, e: e}
 		}
 	}
 	e.seg = g
@@ -166,7 +164,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		s.tellReclaim(e, err)
 	}
 	s.mu.Lock()
-	e.settled = true
+	e.settled, e.answered = true, time.Now()
 	left, broken := e.left, err != nil || e.bodyOpen
 	s.mu.Unlock()
 	if e.tx {

@@ -38,7 +38,7 @@ const unblockPatience = 5 * time.Second
 // callBack ends a blocked command whose client has left. Its connection is never
 // closed under it while upstream is healthy: the server may have handed it an
 // entry already, which would then be nobody's. CLIENT UNBLOCK makes the server
-// answer; what the answer brought is given back.
+// answer; what the answer brought is given back at the session's end, see freshEntries.
 func (s *session) callBack(e *exclusive) {
 	s.unblock(e)
 	select {
@@ -47,7 +47,6 @@ func (s *session) callBack(e *exclusive) {
 		s.connOf(e).Close()
 		return
 	}
-	s.returnEntries(e)
 	if e.kept || e.conn.Retired() {
 		e.conn.Close()
 		return
@@ -94,35 +93,20 @@ func (s *session) endSending(e *exclusive) {
 	}
 }
 
-// returnEntries gives back what an abandoned XREADGROUP has read: nobody has seen
-// it, so its delivery must not count.
-func (s *session) returnEntries(e *exclusive) {
-	if len(e.reply) == 0 || e.fresh != nil && e.fresh.written.Load() {
-		return
-	}
-	commands, n, told := s.unread(e)
-	if n == 0 {
-		return
-	}
-	w := &waitSink{left: n, done: make(chan struct{})}
-	if e.conn.Submit(w, nil, commands, n) != nil {
-		s.p.log.Warn("entries read for a client that left could not be given back", "streams", n)
-		return
-	}
-	select {
-	case <-w.done:
-		told()
-	case <-s.p.closing:
-	}
-}
-
-// unread asks reclaim for what gives back the reply to a read, and what to call then.
-func (s *session) unread(e *exclusive) (commands []byte, n int, told func()) {
+// returnUnread gives back what the reply to a read has brought, of which its client has not
+// seen a byte: its delivery must not count.
+func (s *session) returnUnread(e *exclusive) {
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamTimeout)
+	defer cancel()
+	var err error
 	if s.p.streams != nil {
-		return s.p.streams.Unread(s.streamIdentity(), e.cmd, e.reply)
+		err = s.p.streams.ReturnUnread(ctx, s.streamIdentity(), e.cmd, e.reply, e.answered)
+	} else {
+		err = reclaim.ReturnUnread(ctx, calls{s.p}, s.streamIdentity(), e.cmd, e.reply, e.answered)
 	}
-	commands, n = reclaim.Unread(e.cmd, e.reply)
-	return commands, n, func() {}
+	if err != nil {
+		s.p.log.Warn("entries read for a client that left could not be given back", "error", err)
+	}
 }
 
 // waitSink drops replies and tells when all have come.

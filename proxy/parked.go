@@ -72,7 +72,9 @@ func (r *parkedRead) cameNull(null []byte) {
 	}
 	if out.Handout != nil {
 		s.mu.Lock()
-		e.seg.handout = out.Handout
+		// What was claimed is the handout's to give back, and not to be taken for what
+		// the read itself has brought.
+		e.seg.handout, e.seg.tee = out.Handout, nil
 		s.mu.Unlock()
 	}
 	e.seg.Reply(out.Reply, 1, 0)

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"context"
 	"time"
 
 	"streamproxy/internal/resp"
@@ -10,28 +11,29 @@ import (
 // as the epoch, and an idle time from before it the server takes for none.
 const maxAge = 365 * 24 * time.Hour
 
-// Unread is the function of that name for a read of this engine's server. Entries of
-// a stream that has a profile are given back so that the next one who asks gets them
-// at once, as nobody will ever work on them. told is to be called when the commands
-// have been answered: it makes everybody look.
-func (e *Engine) Unread(id Identity, cmd resp.Command, reply []byte) (commands []byte, n int, told func()) {
+// ReturnUnread is the function of that name for a read of this engine's server. Entries
+// of a stream that has a profile are given back so that the next one who asks gets them
+// at once, as nobody will ever work on them, and everybody is made to look.
+func (e *Engine) ReturnUnread(ctx context.Context, id Identity, cmd resp.Command, reply []byte, at time.Time) error {
 	r, ok := parseGroupRead(cmd)
 	if !ok {
-		return nil, 0, func() {}
+		return nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := time.Now()
 	var given []streamEntries
-	commands, n = unread(r, reply, func(s streamEntries) []string {
+	e.mu.Lock()
+	now := time.Now()
+	list := unread(r, reply, at, func(s streamEntries) time.Duration {
 		p := e.longest(targetKey{id.DB, id.User, string(s.key), r.group})
 		if p == nil || e.cfg.Mode != On {
-			return nil
+			return 0
 		}
 		given = append(given, s)
-		return []string{"IDLE", millis(max(e.age(s.ids, now), p.minIdle))}
+		return max(e.age(s.ids, now), p.minIdle)
 	})
-	return commands, n, func() { e.gaveFresh(id, r, given) }
+	e.mu.Unlock()
+	err := restoreList(ctx, e.up, id, list)
+	e.gaveFresh(id, r, given) // also where it is not known: a look costs little
+	return err
 }
 
 // longest is a target's profile with the longest min-idle, nil if it has none. The

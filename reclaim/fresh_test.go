@@ -20,14 +20,9 @@ func TestUnreadIsReclaimableAtOnce(t *testing.T) {
 			w.raw("XADD", s, "*", "k", "v")
 		}
 		args, reply := w.readFor("gone", names)
-		commands, n, told := w.engines[0].Unread(c.id, scanCommand([]byte(commandOf(args...))), []byte(reply))
-		if n != 2 {
-			w.t.Fatalf("%d commands", n)
-		}
-		if _, err := w.srv.Do(context.Background(), c.id, commands, n); err != nil {
+		if err := w.engines[0].ReturnUnread(context.Background(), c.id, scanCommand([]byte(commandOf(args...))), []byte(reply), time.Now()); err != nil {
 			w.t.Fatal(err)
 		}
-		told()
 		for i, want := range []time.Duration{testMinIdle, 0} {
 			p := w.pending(names[i])
 			if len(p) != 1 || p[0].owner != "gone" || p[0].count != 0 || p[0].idle < want || p[0].idle > want+time.Second {

@@ -97,9 +97,11 @@ func FuzzReplyForms(f *testing.F) {
 		if list, ok := parsePending(raw); ok {
 			(&page{from: "-"}).turn(list, time.Minute)
 		}
-		if commands, n := Unread(read, raw); n > 0 {
-			if got, err := countCommands(commands); err != nil || got != n {
-				t.Errorf("%q is given back by %q: %d commands, %v; want %d", raw, commands, got, err, n)
+		call, _ := parseGroupRead(read)
+		for _, back := range unread(call, raw, time.Time{}, sameIdle) {
+			commands := back.appendScript(nil)
+			if got, err := countCommands(commands); err != nil || got != 1 {
+				t.Errorf("%q is given back by %q: %d commands, %v", raw, commands, got, err)
 			}
 		}
 		groupInfo(raw, "g")

@@ -1,53 +1,15 @@
 package reclaim
 
 import (
-	"bytes"
 	"context"
-	"strconv"
+	"slices"
 	"time"
-
-	"streamproxy/internal/resp"
 )
 
 // A give-back makes an entry what it was before our claim: its owner's, as long
 // idle as if nothing had happened, with its old delivery count. It must not touch
 // an entry that somebody else has got meanwhile, nor bring a deleted consumer back
 // to life.
-
-// restoreScript gives back entries of one stream. An entry is touched only if it
-// is still ours, was delivered exactly once by us, and nobody has reset its idle
-// time since. If its old owner is no more, it stays with us, but reclaimable.
-//
-// KEYS: the stream. ARGV: group, our consumer, milliseconds since our claim at
-// least; then for each entry id, old owner, old count, old idle time. It returns
-// the ids that were given back.
-const restoreScript = `
-local stream, group, ours, since = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
-local alive = {}
-for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', stream, group)) do
-  for i = 1, #consumer - 1, 2 do
-    if consumer[i] == 'name' then alive[consumer[i + 1]] = true end
-  end
-end
-local restored = {}
-for i = 4, #ARGV, 4 do
-  local id, owner, count, idle = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
-  local now = redis.call('XPENDING', stream, group, id, id, 1)[1]
-  if now and now[2] == ours and now[4] == count + 1 and now[3] >= since then
-    if not alive[owner] then owner = ours end
-    redis.call('XCLAIM', stream, group, owner, 0, id,
-      'IDLE', string.format('%.0f', idle + now[3]), 'RETRYCOUNT', ARGV[i + 2], 'JUSTID')
-    restored[#restored + 1] = id
-  end
-end
-return restored`
-
-const (
-	// restoreTries is how often a give-back is tried when it cannot be delivered. It
-	// may be repeated: what it has done once, it does not touch again.
-	restoreTries = 5
-	restorePause = 500 * time.Millisecond
-)
 
 // giveBack gives batches back in the background.
 func (e *Engine) giveBack(batches []*batch) {
@@ -81,81 +43,13 @@ func (e *Engine) restoreAll(ctx context.Context, batches []*batch) {
 
 // restore gives one batch back, trying again if the server cannot be reached.
 func (e *Engine) restore(ctx context.Context, b *batch) error {
-	for try := 1; ; try++ {
-		n, err := e.restoreOnce(ctx, b)
-		if err == nil {
-			e.restored(b, n)
-			return nil
-		}
-		if try == restoreTries {
-			return err
-		}
-		pause := time.NewTimer(restorePause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return err
-		}
-	}
-}
-
-// restoreOnce returns how many entries went back.
-func (e *Engine) restoreOnce(ctx context.Context, b *batch) (int, error) {
 	t := b.profile.target
-	args := []string{"EVAL", restoreScript, "1", t.stream, t.group, b.consumer.name, millis(time.Since(b.at))}
-	for _, en := range b.entries {
-		if en.was != nil {
-			args = append(args, en.id, en.was.owner, strconv.FormatInt(en.was.count, 10), millis(en.was.idle))
-		}
+	r := &restoration{stream: t.stream, group: t.group, ours: b.consumer.name, at: b.at, entries: slices.Clone(b.entries)}
+	err := restoreList(ctx, e.up, b.id, []*restoration{r})
+	if err == nil {
+		e.restored(b, r.n)
 	}
-	if len(args) == 7 {
-		return 0, nil
-	}
-	replies, err := e.up.Do(ctx, b.id, resp.AppendCommand(nil, args...), 1)
-	if err != nil {
-		return 0, err
-	}
-	if !isError(replies[0]) {
-		list, err := elements(replies[0])
-		return len(list), err
-	}
-	switch errorCode(replies[0]) {
-	case "NOGROUP", "WRONGTYPE":
-		return 0, nil
-	case "LOADING", "READONLY", "MASTERDOWN", "BUSY": // it will pass, perhaps
-		return 0, errServer{string(bytes.TrimSpace(replies[0]))}
-	}
-	return e.restorePlain(ctx, b)
-}
-
-// restorePlain does without a script, for users who may not run one. The guard is
-// XCLAIM's own min-idle: whoever has got an entry since our claim has reset its
-// idle time to less than the time that has passed since.
-func (e *Engine) restorePlain(ctx context.Context, b *batch) (int, error) {
-	t := b.profile.target
-	var commands []byte
-	n := 0
-	since := max(time.Since(b.at), time.Millisecond)
-	for _, en := range b.entries {
-		if en.was == nil {
-			continue
-		}
-		commands = resp.AppendCommand(commands, "XCLAIM", t.stream, t.group, en.was.owner, millis(since), en.id,
-			"IDLE", millis(en.was.idle+since), "RETRYCOUNT", strconv.FormatInt(en.was.count, 10), "JUSTID")
-		n++
-	}
-	replies, err := e.up.Do(ctx, b.id, commands, n)
-	if err != nil {
-		return 0, err
-	}
-	restored := 0
-	for _, r := range replies {
-		if list, err := elements(r); err == nil {
-			restored += len(list)
-		}
-	}
-	return restored, nil
+	return err
 }
 
 // restored makes everybody look: the streams are hot here at once, and the holder

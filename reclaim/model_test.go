@@ -353,11 +353,9 @@ func (w *worker) abandon(reply string, fresh []string) {
 	last := w.c.actions[len(w.c.actions)-1]
 	switch {
 	case fresh != nil && strings.HasPrefix(reply, "*") && !w.c.dropped:
-		commands, n := Unread(scanCommand([]byte(commandOf(fresh...))), []byte(reply))
-		if n > 0 {
-			if _, err := w.m.srv.Do(context.Background(), w.c.id, commands, n); errors.Is(err, ErrNotSent) {
-				w.m.ledger.leaked(reply)
-			}
+		cmd := scanCommand([]byte(commandOf(fresh...)))
+		if ReturnUnread(context.Background(), w.m.srv, w.c.id, cmd, []byte(reply), time.Now()) != nil {
+			w.m.ledger.leaked(reply)
 		}
 	case last == Forward || !w.c.dropped:
 		w.m.ledger.leaked(reply)

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"context"
 	"math"
 	"strconv"
 	"strings"
@@ -9,40 +10,42 @@ import (
 	"streamproxy/internal/resp"
 )
 
-// Unread returns the commands that give back what an XREADGROUP has read for a
-// client that will never see it, and how many they are. Each entry stays with its
-// consumer, with a delivery count of 0: XCLAIM with JUSTID counts no delivery, and
-// RETRYCOUNT sets the count outright. Nothing is given back for NOACK, which makes
-// no pending entries, nor for a read of the consumer's own history, which moves
-// none.
-func Unread(cmd resp.Command, reply []byte) (commands []byte, n int) {
+// ReturnUnread gives back what an XREADGROUP has read for a client that will never see
+// it. Each entry stays with its consumer, as long idle as it is, with a delivery count of
+// 0. An entry that has come to somebody else since stays theirs: the reply may have been
+// long on its way, and so may be what is sent now. at is when the reply had arrived.
+// Nothing is given back for NOACK, which makes no pending entries, nor for a read of the
+// consumer's own history, which moves none. An error says that some may wait for one
+// more min-idle.
+func ReturnUnread(ctx context.Context, up Upstream, id Identity, cmd resp.Command, reply []byte, at time.Time) error {
 	r, ok := parseGroupRead(cmd)
 	if !ok {
-		return nil, 0
+		return nil
 	}
-	return unread(r, reply, func(streamEntries) []string { return nil })
+	return restoreList(ctx, up, id, unread(r, reply, at, func(streamEntries) time.Duration { return 0 }))
 }
 
-// unread writes the commands; more adds options to that of one stream.
-func unread(r groupRead, reply []byte, more func(streamEntries) []string) (commands []byte, n int) {
+// unread lists what goes back; more is by how much its idle time is to be raised.
+func unread(r groupRead, reply []byte, at time.Time, more func(streamEntries) time.Duration) (list []*restoration) {
 	if r.noack {
-		return nil, 0
+		return nil
 	}
 	v, _, err := resp.Parse(reply)
 	if err != nil || v.Null {
-		return nil, 0
+		return nil
 	}
 	for _, s := range streamsOf(v) {
 		if !r.fresh[string(s.key)] || len(s.ids) == 0 {
 			continue
 		}
-		args := []string{"XCLAIM", string(s.key), r.group, r.consumer, "0"}
-		args = append(args, s.ids...)
-		args = append(append(args, more(s)...), "RETRYCOUNT", "0", "JUSTID")
-		commands = resp.AppendCommand(commands, args...)
-		n++
+		back := &restoration{stream: string(s.key), group: r.group, ours: r.consumer, at: at}
+		idle := more(s)
+		for _, id := range s.ids {
+			back.entries = append(back.entries, entry{id: id, was: &pendingEntry{id: id, owner: r.consumer, idle: idle}})
+		}
+		list = append(list, back)
 	}
-	return commands, n
+	return list
 }
 
 // groupRead is what an XREADGROUP asks for.
