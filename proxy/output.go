@@ -36,6 +36,7 @@ func (s *session) flush() {
 			s.abort()
 			out.release()
 			s.mu.Lock()
+			s.stopWriting()
 			break
 		}
 		s.sent(n)
@@ -109,6 +110,9 @@ func (s *session) writeOut(out *buffer, n int) {
 		written(left)
 		if err != nil {
 			s.abort()
+			s.mu.Lock()
+			s.stopWriting()
+			s.mu.Unlock()
 			return
 		}
 		n += m
@@ -130,6 +134,12 @@ func (s *session) writeOut(out *buffer, n int) {
 		s.cond.Broadcast()
 		s.mu.Unlock()
 	}
+}
+
+// stopWriting says that nobody writes any more, as the client is gone. The lock is held.
+func (s *session) stopWriting() {
+	s.writing, s.inWrite = false, 0
+	s.cond.Broadcast()
 }
 
 // noteHeld tells the proxy how much the reader holds of what is not executed yet.

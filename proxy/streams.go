@@ -187,9 +187,15 @@ func written(left []handout) {
 	}
 }
 
-// dropHandouts gives back what the client will not get.
+// dropHandouts gives back what the client will not get. A writer that is not done yet may
+// have handed bytes over already, without having said so.
 func (s *session) dropHandouts() {
 	s.mu.Lock()
+	s.waiters++
+	for s.writing {
+		s.cond.Wait()
+	}
+	s.waiters--
 	list := s.handouts
 	s.handouts = nil
 	s.mu.Unlock()
