@@ -1,19 +1,24 @@
 package reclaim
 
-import "streamproxy/internal/resp"
+import (
+	"time"
+
+	"streamproxy/internal/resp"
+)
 
 // ahead is a claim under way for streams that its consumer has not asked about yet. What
 // clients do meanwhile to an entry by its name may reach the server behind the claim, and
 // be answered before what was claimed is held: it would be handed out although its client
 // knows that it was acked. So such a stream is not held, but goes back.
 type ahead struct {
+	sent    time.Time
 	wishes  []wish
 	spoiled []bool // by wish
 }
 
 // setOut notes a claim that is about to be sent. The lock is held.
 func (e *Engine) setOut(wishes []wish) *ahead {
-	a := &ahead{wishes: wishes, spoiled: make([]bool, len(wishes))}
+	a := &ahead{sent: time.Now(), wishes: wishes, spoiled: make([]bool, len(wishes))}
 	e.aheads[a] = struct{}{}
 	e.claiming.Store(int64(len(e.aheads)))
 	return a

@@ -21,6 +21,7 @@ type batch struct {
 	profile  *profile
 	consumer *consumer
 	id       Identity
+	sent     time.Time // the claim was made no earlier
 	at       time.Time // the claim's reply arrived
 	asked    int       // the COUNT of the call for which it is held
 	cursor   []byte

@@ -144,8 +144,8 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, rep
 		if b == nil {
 			continue
 		}
-		b.asked = c.count
-		if a.spoiled[i] || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
+		b.asked, b.sent = c.count, a.sent
+		if a.spoiled[i] || !arrived.Before(b.due()) || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
 			left = append(left, b)
 			continue
 		}

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"context"
 	"time"
 
 	"streamproxy/internal/resp"
@@ -10,12 +11,22 @@ import (
 // will ask about that stream in a moment.
 
 const (
-	// holdTime is how long a batch waits to be fetched.
+	// holdTime is how long a batch waits to be fetched, the way of its claim included.
 	holdTime = time.Second
+	// freshShare is for what part of the min-idle time a batch is handed out as it is. To
+	// the server its entries are idle since the claim, to their consumer since they came:
+	// by so much sooner another may claim them.
+	freshShare = 10
 	// aloneTime is how long a stream whose batch was not fetched is not claimed ahead
 	// of its consumer's asking.
 	aloneTime = 5 * time.Second
 )
+
+// due is when a batch has waited long enough.
+func (b *batch) due() time.Time { return b.sent.Add(holdTime) }
+
+// stale reports whether the entries have been idle for too long to be handed out.
+func (b *batch) stale() bool { return time.Since(b.sent) > b.profile.minIdle/freshShare }
 
 // hold keeps a batch for its consumer, for which nothing of that stream is held. The
 // lock is held.
@@ -77,6 +88,15 @@ func (s *Session) fetch(b *batch, c claimCall, m manner) Verdict {
 	if !fits {
 		return s.after([]*batch{b}, func() Verdict { return s.judge(c, m) })
 	}
+	if b.stale() {
+		return s.deferred(func(ctx context.Context) Verdict { return s.renew(ctx, b, c, m) })
+	}
+	return s.deliver(b, c, m)
+}
+
+// deliver hands a batch out that nobody else has. The lock is held.
+func (s *Session) deliver(b *batch, c claimCall, m manner) Verdict {
+	e := s.e
 	b.consumer.setCursor(c.stream, textOf(b.cursor))
 	e.cfg.Events.local(m.name)
 	v := answer(m.wrap(b.reply()))
@@ -91,7 +111,7 @@ func (s *Session) fetch(b *batch, c claimCall, m manner) Verdict {
 func (e *Engine) tickHeld(now time.Time) (next time.Time) {
 	var late []*batch
 	for b := range e.held {
-		due := b.at.Add(holdTime)
+		due := b.due()
 		if now.Before(due) {
 			if next.IsZero() || due.Before(next) {
 				next = due

@@ -53,6 +53,65 @@ func TestHeldIsHandedOutOnce(t *testing.T) {
 	})
 }
 
+// TestHeldIsHandedOutFresh: what is handed out has been claimed lately, compared with the time that
+// its consumer has for it. What was held for longer is claimed once more by its id, without another
+// delivery being counted, and what was too long on its way is not held.
+func TestHeldIsHandedOutFresh(t *testing.T) {
+	const minIdle = 2 * time.Second
+	for _, tt := range []struct {
+		name          string
+		trip, pause   time.Duration
+		held          int
+		renewed, anew int // commands
+		stolen        bool
+	}{
+		{"in time", 0, 190 * time.Millisecond, 1, 0, 0, false},
+		{"late", 0, 900 * time.Millisecond, 1, 1, 0, false},
+		{"somebody else's", 0, 900 * time.Millisecond, 1, 1, 0, true},
+		{"long on its way", time.Second, 3 * time.Second, 0, 0, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inWorld(t, 1, nil, func(w *world) {
+				for _, s := range []string{"a", "b"} {
+					w.raw("XGROUP", "CREATE", s, "g", "$", "MKSTREAM")
+				}
+				c := w.client(0)
+				c.do(readArgs("w", []string{"a", "b"})...)
+				claim := func(s string) string { return c.do("XAUTOCLAIM", s, "g", "w", millis(minIdle), "0-0", "COUNT", "10") }
+				claim("a")
+				time.Sleep(time.Second)
+				w.abandon("a")
+				id := w.abandon("b")
+				time.Sleep(3 * minIdle)
+				w.srv.latency.Store(int64(tt.trip))
+				claim("a")
+				if n := w.engines[0].heldNow(); n != tt.held {
+					w.t.Errorf("%d held, want %d", n, tt.held)
+				}
+				time.Sleep(tt.pause)
+				if tt.stolen {
+					w.raw("XCLAIM", "b", "g", "thief", "0", id)
+				}
+				renewed, anew := w.srv.executed("XCLAIM"), w.srv.executed("XAUTOCLAIM")
+				if r := claim("b"); strings.Contains(r, id) == tt.stolen {
+					w.t.Errorf("answered %q", r)
+				}
+				renewed, anew = w.srv.executed("XCLAIM")-renewed, w.srv.executed("XAUTOCLAIM")-anew
+				if renewed != tt.renewed || anew != tt.anew && !tt.stolen {
+					w.t.Errorf("claimed again by id %d times, anew %d times; want %d and %d", renewed, anew, tt.renewed, tt.anew)
+				}
+				p := w.pending("b")
+				if owner := map[bool]string{false: "w", true: "thief"}[tt.stolen]; len(p) != 1 || p[0].owner != owner {
+					w.t.Errorf("pending %+v", p)
+				}
+				if !tt.stolen && (p[0].count != 2 || p[0].idle > tt.trip+minIdle/freshShare) {
+					w.t.Errorf("pending %+v: it has just been handed out", p)
+				}
+			})
+		})
+	}
+}
+
 func TestAckedWhileHeldIsNotHandedOut(t *testing.T) {
 	for _, name := range []string{"XACK", "XDEL"} {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,7 @@ func (l *lab) breakThings() {
 		f := list[l.rnd.IntN(len(list))]
 		r := rand.New(rand.NewPCG(l.rnd.Uint64(), 1)) // a fault may draw as it likes
 		before := l.tally.commands()
+		l.lately.Store(&f.name)
 		f.inject(l, r)
 		n := l.faults[f.name]
 		if n == nil {
