@@ -77,22 +77,29 @@ func readFindings(path string) (runs []finding, err error) {
 	return runs, lines.Err()
 }
 
-// totals is one row for each kind of run, and one for all.
+// totals is one row for each kind of run of each revision, and one for all.
 func totals(runs []finding) string {
 	var b strings.Builder
-	b.WriteString("| server | way to it | proxy | runs | commands | faults |")
+	b.WriteString("| revision | server | way to it | proxy | runs | commands | faults |")
 	for _, p := range promises {
 		fmt.Fprintf(&b, " %s |", p)
 	}
-	fmt.Fprintf(&b, "\n|---|---|---|---:|---:|---:|%s\n", strings.Repeat("---:|", len(promises)))
-	groups := make(map[string][]finding)
+	fmt.Fprintf(&b, "\n|---|---|---|---|---:|---:|---:|%s\n", strings.Repeat("---:|", len(promises)))
+	var revisions []string // the oldest run's first
+	groups := make(map[string]map[string][]finding)
 	for _, f := range runs {
-		groups[f.set()] = append(groups[f.set()], f)
+		if groups[f.Revision] == nil {
+			groups[f.Revision] = make(map[string][]finding)
+			revisions = append(revisions, f.Revision)
+		}
+		groups[f.Revision][f.set()] = append(groups[f.Revision][f.set()], f)
 	}
-	for _, set := range slices.Sorted(maps.Keys(groups)) {
-		b.WriteString(totalsRow(set, groups[set]))
+	for _, r := range revisions {
+		for _, set := range slices.Sorted(maps.Keys(groups[r])) {
+			b.WriteString(totalsRow(r+" | "+set, groups[r][set]))
+		}
 	}
-	return b.String() + strings.TrimSuffix(totalsRow("**all** | | ", runs), "\n")
+	return b.String() + strings.TrimSuffix(totalsRow("**all** | | | ", runs), "\n")
 }
 
 // set describes the set-up of a run in the first columns of its row.
@@ -176,7 +183,7 @@ func sumTable(runs []finding, what string, of func(finding) map[string]int64) st
 // soakTable has two rows for each soak.
 func soakTable(runs []finding) string {
 	var b strings.Builder
-	b.WriteString("| seed | faults over | at rest | clients | goroutines | descriptors | upstream | heap MB | RSS MB |\n|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| revision | seed | faults over | at rest | clients | goroutines | descriptors | upstream | heap MB | RSS MB |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
 	mb := func(n int64) float64 { return float64(n) / (1 << 20) }
 	var memory strings.Builder
 	for _, f := range runs {
@@ -187,11 +194,11 @@ func soakTable(runs []finding) string {
 			when string
 			l    level
 		}{{"after the warm-up", f.Soak.Before}, {"after the faults", f.Soak.After}} {
-			fmt.Fprintf(&b, "| %d | %.0f s | %s | %d | %d | %d | %d | %.1f | %.0f |\n", f.Seed, f.Soak.Seconds, row.when, row.l.Clients,
+			fmt.Fprintf(&b, "| %s | %d | %.0f s | %s | %d | %d | %d | %d | %.1f | %.0f |\n", f.Revision, f.Seed, f.Soak.Seconds, row.when, row.l.Clients,
 				row.l.Goroutines, row.l.Descriptors, row.l.Upstream, mb(row.l.Heap), mb(row.l.RSS))
 		}
-		fmt.Fprintf(&memory, "\nSeed %d: RSS %.0f MB on average over the first minute of faults, %.0f MB over the last (%.2f times), %.0f MB at most.\n",
-			f.Seed, mb(f.Soak.FirstRSS), mb(f.Soak.LastRSS), float64(f.Soak.LastRSS)/float64(f.Soak.FirstRSS), mb(f.Soak.PeakRSS))
+		fmt.Fprintf(&memory, "\nSeed %d at %s: RSS %.0f MB on average over the first minute of faults, %.0f MB over the last (%.2f times), %.0f MB at most.\n",
+			f.Seed, f.Revision, mb(f.Soak.FirstRSS), mb(f.Soak.LastRSS), float64(f.Soak.LastRSS)/float64(f.Soak.FirstRSS), mb(f.Soak.PeakRSS))
 	}
 	return b.String() + strings.TrimSuffix(memory.String(), "\n")
 }
