@@ -86,13 +86,13 @@ func TestHelloLostUnderWay(t *testing.T) {
 // Each command of a run is answered, also where there is neither a lane nor a private connection.
 func TestRunWithoutConnection(t *testing.T) {
 	f := startFake(t)
-	p := startProxy(t, f, func(c *Config) { c.MaxLanes = 1 })
+	p := startProxy(t, f, func(c *Config) { c.MaxLanes, c.PrivateMinIdle = 1, 0 }) // no dial of a spare's is under way
 	c, other := p.client(), p.client()
 	expect(t, other, bulkReply("a"), "GET", "a")
 	expect(t, c, "+OK\r\n", "SELECT", "3")
 	expect(t, c, bulkReply("a"), "GET", "a")
 	f.front.Close()
-	until(t, "the spares to go", func() bool { // also one whose dial was under way
+	until(t, "the spares to go", func() bool {
 		f.cut("private")
 		return p.Stats().PrivateIdle == 0
 	})
