@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"streamproxy/proxy"
 )
 
 // living is what a proxy in this process keeps alive.
@@ -25,6 +27,13 @@ func livingIn(f *front) living {
 		clients: st.Clients, connections: st.Lanes + st.PrivateIdle + st.PrivateBusy + st.Control,
 		goroutines: runtime.NumGoroutine(), descriptors: len(entries),
 	}
+}
+
+// atRest is what is alive when the spares are there, which are dialled behind the first client.
+func atRest(t *testing.T, f *front) living {
+	t.Helper()
+	eventually(t, "the spares are there", func() bool { return f.Stats().PrivateIdle == proxy.DefaultConfig().PrivateMinIdle })
+	return livingIn(f)
 }
 
 // returns waits until no more is alive than before, save a few of what comes and goes by itself: a

@@ -149,7 +149,7 @@ func TestCase35AddressChanges(t *testing.T) {
 	if long() {
 		changes = 1000
 	}
-	before := livingIn(f)
+	before := atRest(t, f)
 	for i := range changes {
 		blocked.sends(redistest.Command("BLPOP", "nothing", "0"))
 		eventually(t, "a client is blocked", func() bool { return f.Stats().PrivateBusy == 1 })
@@ -179,7 +179,7 @@ func TestCase35ResetsInMidReply(t *testing.T) {
 	if long() {
 		rounds = 100_000
 	}
-	before := livingIn(f)
+	before := atRest(t, f)
 	for i := range rounds {
 		c, err := redistest.Dial([]string{f.tcp, f.unix}[i%2])
 		if err != nil {
