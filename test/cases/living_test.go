@@ -29,10 +29,17 @@ func livingIn(f *front) living {
 	}
 }
 
-// atRest is what is alive when the spares are there, which are dialled behind the first client.
-func atRest(t *testing.T, f *front) living {
+// awaitSpares waits for the spare connections, which are dialled behind the first client: who
+// counts what there is must not count them as what came later.
+func awaitSpares(t *testing.T, f *front) {
 	t.Helper()
 	eventually(t, "the spares are there", func() bool { return f.Stats().PrivateIdle == proxy.DefaultConfig().PrivateMinIdle })
+}
+
+// atRest is what is alive when the spares are there.
+func atRest(t *testing.T, f *front) living {
+	t.Helper()
+	awaitSpares(t, f)
 	return livingIn(f)
 }
 

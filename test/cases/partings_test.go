@@ -13,7 +13,6 @@ import (
 
 	"streamproxy/internal/config"
 	"streamproxy/internal/redistest"
-	"streamproxy/proxy"
 )
 
 // A client whose pipeline is full waits for room, and resets meanwhile: its session ends with what
@@ -22,7 +21,7 @@ func TestCase13FullPipelineAndReset(t *testing.T) {
 	s := redistest.Start(t)
 	f := startProxy(t, s.Addr(), timeout(time.Second))
 	f.client().gets("+PONG\r\n", "PING")
-	eventually(t, "the spares are there", func() bool { return f.Stats().PrivateIdle == proxy.DefaultConfig().PrivateMinIdle })
+	awaitSpares(t, f)
 	goroutines := runtime.NumGoroutine()
 	s.Stop()
 	defer s.Cont()

@@ -136,8 +136,7 @@ func TestCase22NestedMulti(t *testing.T) {
 	watch := &client{s.Client(), t}
 	c := f.client()
 	c.gets("+OK\r\n", "MULTI")
-	spares := proxy.DefaultConfig().PrivateMinIdle
-	eventually(t, "there are spares beside", func() bool { return f.Stats().PrivateIdle == spares })
+	awaitSpares(t, f)
 	before := received(t, watch)
 	for range 3 {
 		c.gets("-ERR MULTI calls can not be nested\r\n", "MULTI")
