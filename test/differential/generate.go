@@ -200,16 +200,17 @@ func has(args []argument, names ...string) bool {
 }
 
 // spoil makes a command wrong behind its name: a word too many, too few, or out of place. One that
-// tells a time stays in place: another would come to an end while the script runs.
+// tells a time stays in place: another would come to an end while the script runs. The word may come
+// to stand where a key does, and others have no business there.
 func (in *invocation) spoil(name int, timed bool) {
 	switch at := name + in.IntN(len(in.words)-name+1); in.IntN(3) {
 	case 0:
 		in.words = in.words[:min(at, len(in.words))]
 	case 1:
-		in.words = append(in.words, in.value())
+		in.words = append(in.words, in.prefix+in.value())
 	case 2:
 		if at < len(in.words) && !timed {
-			in.words[at] = in.value()
+			in.words[at] = in.prefix + in.value()
 		}
 	}
 }
