@@ -21,7 +21,7 @@ const (
 	// perScript is the length of one random script: short enough to shrink fast.
 	perScript = 150
 	// replyTimeout is how long one reply may take before the silence itself is compared.
-	replyTimeout = time.Minute
+	replyTimeout = 10 * time.Second
 	// shrinkBudget bounds how often a failing script is played again.
 	shrinkBudget = 200
 	// tellEvery is after how many commands a long run says how far it is.
