@@ -76,15 +76,15 @@ func normal(raw string, l leeway) string {
 	if rest != "" {
 		panic("differential: more than one reply")
 	}
+	if l&names != 0 { // first: no name and a name are the same, but not of one type
+		n.each(hideName)
+	}
 	if l&content != 0 {
 		hideContent(&n)
 		return n.String()
 	}
 	if l&numbers != 0 {
 		n.each(hideNumber)
-	}
-	if l&names != 0 {
-		n.each(hideName)
 	}
 	if l&order != 0 {
 		n.sorted()

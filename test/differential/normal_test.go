@@ -24,6 +24,8 @@ func TestNormal(t *testing.T) {
 		{content, "$1\r\na\r\n", "$-1\r\n", false},
 		{content, "$1\r\na\r\n", "+a\r\n", false},
 		{content, "-ERR a\r\n", "-ERR b\r\n", false},
+		{names | content, "$-1\r\n", "$13\r\nstreamproxy:x\r\n", true},
+		{names | content, "$-1\r\n", "$1\r\na\r\n", false},
 		{order | numbers, "-ERR a\r\n", "-ERR b\r\n", false},
 	}
 	for _, tt := range tests {
