@@ -43,6 +43,7 @@ func (s *session) dismiss(late bool) {
 	if late {
 		s.dismissal = refusing
 	}
+	s.cond.Broadcast() // see pause
 	s.mu.Unlock()
 	if parked {
 		s.p.wg.Go(func() { s.unblock(e) })

@@ -1,11 +1,10 @@
 package proxy
 
 import (
-	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,36 +12,28 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"streamproxy/batcher"
 	"streamproxy/internal/resp"
-	"streamproxy/internal/upstream"
 )
 
 // Who a client is, the server decides: credentials that the proxy was not given are
-// tried on a connection kept for that, the prover's. A user so proven has lanes of
+// tried on connections kept for that, see prover.go. A user so proven has lanes of
 // its own, keyed by its name; its password is kept in memory, for their dials, as
 // long as a session of that user lives.
 
-const (
-	// provenFor is how long a proof spares the prover the same question.
-	// It is short: a password that was changed is good for so long with a new client,
-	// if an old one still has a connection.
-	provenFor = 3 * time.Second
-	// provesPerSecond and proveBurst bound how fast passwords can be tried.
-	provesPerSecond = 200
-	proveBurst      = 1000
-)
+// provenFor is how long a proof spares the provers the same question.
+// It is short: a password that was changed is good for so long with a new client,
+// if an old one still has a connection.
+const provenFor = 3 * time.Second
 
 // identities are the users that sessions have proven.
 type identities struct {
-	limit *rate.Limiter
-	salt  [32]byte
+	failures *rate.Limiter // see failures.go
+	salt     [32]byte
 
 	mu    sync.Mutex
 	users map[string]*identity
 
-	proving sync.Mutex // one question at a time
-	prover  *batcher.Conn
+	provers provers
 }
 
 type identity struct {
@@ -54,9 +45,10 @@ type identity struct {
 
 func newIdentities() *identities {
 	ids := &identities{
-		limit: rate.NewLimiter(provesPerSecond, proveBurst),
-		users: map[string]*identity{},
+		failures: rate.NewLimiter(failuresPerSecond, failureBurst),
+		users:    map[string]*identity{},
 	}
+	ids.provers.turns.free = maxProvers
 	_, _ = rand.Read(ids.salt[:]) // never fails, says its documentation
 	return ids
 }
@@ -77,6 +69,16 @@ func (ids *identities) enterProven(user, password string) bool {
 	}
 	id.sessions++
 	return true
+}
+
+// known reports whether these credentials were right the last time they were asked, and a
+// session of that user lives. It is no proof.
+func (ids *identities) known(user, password string) bool {
+	h := ids.hash(password)
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	id := ids.users[user]
+	return id != nil && sameSecret(string(h[:]), string(id.hash[:]))
 }
 
 // enter records a proof, and counts one more session of that user.
@@ -134,42 +136,6 @@ func (ids *identities) passwordOf(user string) (string, error) {
 	return "", fmt.Errorf("no session of user %q is left", user)
 }
 
-// prove asks the server whether credentials are right. It returns the server's error
-// reply if they are not, and an error if it could not be asked.
-func (p *Proxy) prove(ctx context.Context, question []byte) (refusal []byte, err error) {
-	ids := p.identities
-	if err := ids.limit.Wait(ctx); err != nil {
-		return nil, err
-	}
-	ids.proving.Lock()
-	defer ids.proving.Unlock()
-	c := ids.prover
-	if c == nil || c.Retired() {
-		opts := batcher.Options{Kind: "control", Timeout: p.cfg.UpstreamTimeout, Closed: func(c *batcher.Conn) { p.conns.Delete(c) }}
-		if c, err = p.dial(ctx, upstream.Key{Proto: 2}, opts); err != nil {
-			return nil, err
-		}
-		ids.prover = c
-	}
-	w := &collector{left: 1, done: make(chan struct{})}
-	if err := c.Submit(w, nil, question, 1); err != nil {
-		return nil, err
-	}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-		c.Close() // its answer must not be taken for the next one's
-		return nil, ctx.Err()
-	}
-	switch {
-	case w.err != nil:
-		return nil, w.err
-	case bytes.Equal(w.buf, replyOK):
-		return nil, nil
-	}
-	return w.buf, nil
-}
-
 // identify proves credentials and returns the key's user for them, who counts one
 // session more from now on. If they are wrong, it answers so and returns false; if they
 // cannot be proven now, the session ends. question is the AUTH with which the server is
@@ -185,14 +151,16 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 	if itself || !ids.enterProven(user, password) {
 		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
 		defer cancel()
-		refusal, err := s.p.prove(ctx, question)
+		refusal, err := s.prove(ctx, s.rankOf(user, password), question)
 		if err != nil {
-			s.p.noteDown(err)
+			if !errors.Is(err, errGone) {
+				s.p.noteDown(err)
+			}
 			s.hangUp()
 			return "", false
 		}
 		if refusal != nil {
-			s.answer(refusal)
+			s.refuseCredentials(refusal)
 			return "", false
 		}
 		if itself {
@@ -201,6 +169,17 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 		ids.enter(user, password)
 	}
 	return user, true
+}
+
+// rankOf is the rank of a session's question.
+func (s *session) rankOf(user, password string) rank {
+	switch {
+	case s.p.identities.known(user, password):
+		return rankKnown
+	case s.failures == nil:
+		return rankFirst
+	}
+	return rankRepeated
 }
 
 // expel ends the sessions of a hub whose user the server lets in no more, after it has

@@ -156,7 +156,10 @@ func (s *session) took(b []byte, err error) (again bool) {
 // that end: a reader that is reading at this moment looks at the note, or is woken when
 // it waits.
 func (s *session) leaving() {
+	s.mu.Lock()
 	s.left.Store(true)
+	s.cond.Broadcast() // see pause
+	s.mu.Unlock()
 	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
 }
 

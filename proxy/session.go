@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 	"streamproxy/internal/upstream"
@@ -51,6 +53,8 @@ type session struct {
 	local    bool      // answered here since the last flush
 	wasBusy  bool      // busy has been set since it was last seen cleared
 	parting  dismissed // what the reader has seen of dismissal
+
+	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 
 	left atomic.Bool // the client has ended the connection; its last bytes may be unread
 

@@ -254,7 +254,7 @@ func (s *session) authenticate(user, password string, question []byte) bool {
 	case right:
 		return s.become("")
 	case wrong:
-		s.answer(redcon.AppendError(nil, textWrongPass))
+		s.refuseCredentials(redcon.AppendError(nil, textWrongPass))
 		return false
 	}
 	keyUser, ok := s.identify(user, password, question)

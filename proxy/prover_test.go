@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+
+	"streamproxy/internal/redistest"
+)
+
+// asked is a server that lets users in whose password is "right" and leaves the question
+// about a user "slow" open until it is told to answer.
+type asked struct {
+	*fakeServer
+	open map[*fakeConn]bool
+}
+
+func startAsked(t *testing.T) *asked {
+	a := &asked{startFake(t), map[*fakeConn]bool{}}
+	a.script(func(c *fakeConn, args []string) (string, bool) {
+		switch {
+		case args[0] != "AUTH":
+			return "", false
+		case a.open[c]:
+			t.Error("a question on a connection on which one is under way")
+		case args[1] == "slow":
+			a.open[c] = true
+			return "", true
+		case args[2] == "right":
+			return "+OK\r\n", true
+		}
+		return "-WRONGPASS\r\n", true
+	})
+	return a
+}
+
+// answer ends the questions that are open.
+func (a *asked) answer() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.open {
+		delete(a.open, c)
+		c.Write([]byte("-WRONGPASS\r\n"))
+	}
+}
+
+// Questions do not wait for the answers to others', up to a number of them.
+func TestProversAskBesideOneAnother(t *testing.T) {
+	a := startAsked(t)
+	p := startProxy(t, a.fakeServer, nil)
+	var slow []*redistest.Client
+	ask := func() {
+		c := p.client()
+		c.SendCommand("AUTH", "slow", "x")
+		slow = append(slow, c)
+	}
+	for range maxProvers - 1 {
+		ask()
+	}
+	a.await(t, "AUTH slow", maxProvers-1)
+	expect(t, p.client(), "+OK\r\n", "AUTH", "alice", "right")
+	for range 10 {
+		ask()
+	}
+	a.await(t, "AUTH slow", maxProvers)
+	gone := p.client()
+	gone.SendCommand("AUTH", "gone", "x")
+	until(t, "the last to wait", func() bool { return p.waitingForTurns() == 10 })
+	gone.Close()
+	until(t, "its end to be known", func() bool {
+		for _, s := range p.sessions.all() {
+			if s.left.Load() {
+				return true
+			}
+		}
+		return false
+	})
+	if n := a.count("AUTH slow"); n != maxProvers {
+		t.Errorf("%d questions at a time", n)
+	}
+	for answered := false; !answered; answered = a.count("AUTH slow") == len(slow) {
+		a.answer()
+	}
+	a.answer()
+	for _, c := range slow {
+		expectReply(t, c, "-WRONGPASS\r\n")
+	}
+	if a.count("AUTH gone") != 0 {
+		t.Error("asked for a client that was not there any more")
+	}
+	until(t, "the provers to be closed", func() bool { return a.kinds("control") <= keptProvers+2 })
+}
+
+// waitingForTurns counts the sessions whose questions are not asked yet.
+func (p *testProxy) waitingForTurns() (n int) {
+	q := &p.identities.provers.turns
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, list := range q.waiting {
+		n += len(list)
+	}
+	return n
+}
+
+// An application's own credentials go before guesses, though the proof is too old to do.
+func TestRankOf(t *testing.T) {
+	s := failing(&Proxy{identities: newIdentities()})
+	if r := s.rankOf("alice", "right"); r != rankFirst {
+		t.Errorf("rank %d of what nobody knows", r)
+	}
+	s.p.identities.enter("alice", "right")
+	s.p.identities.doubt("alice")
+	if r := s.rankOf("alice", "right"); r != rankKnown {
+		t.Errorf("rank %d of what was right", r)
+	}
+	s.refuseCredentials(replyOK)
+	if r := s.rankOf("alice", "wrong"); r != rankRepeated {
+		t.Errorf("rank %d of a guess", r)
+	}
+	s.p.identities.exit("alice")
+	if r := s.rankOf("alice", "right"); r != rankRepeated {
+		t.Errorf("rank %d of what is forgotten", r)
+	}
+}
+
+// A prover that is lost is replaced, and who asked it is told nothing that is not so.
+func TestProverLost(t *testing.T) {
+	a := startAsked(t)
+	p := startProxy(t, a.fakeServer, nil)
+	c := p.client()
+	c.SendCommand("AUTH", "slow", "x")
+	a.await(t, "AUTH slow", 1)
+	a.mu.Lock()
+	for lost := range a.open {
+		lost.Close()
+	}
+	a.mu.Unlock()
+	expectEnd(t, c)
+	expect(t, p.client(), "+OK\r\n", "AUTH", "alice", "right")
+	if got := strings.Join(a.seen, ","); strings.Count(got, "AUTH slow") != 1 {
+		t.Errorf("asked again: %s", got)
+	}
+}
