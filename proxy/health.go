@@ -20,9 +20,12 @@ const (
 
 // health is what is known of the upstream.
 type health struct {
-	up           atomic.Bool
-	notReady     atomic.Pointer[string] // the server's words when it asks for patience
-	runID        string
+	up       atomic.Bool
+	notReady atomic.Pointer[string] // the server's words when it asks for patience
+	// What the server is like has been asked over the connection of this number of the
+	// control plane's, 0 not yet. A later one may lead to another run of it.
+	learned      int64
+	runID        string // empty: it is not known
 	firstFailure atomic.Bool
 	silentSince  atomic.Int64 // unix nanoseconds: no check has been answered since; 0: the last was
 	check        chan struct{}
@@ -82,7 +85,7 @@ func (p *Proxy) checkUpstream() error {
 	if p.health.up.Load() {
 		err = p.control.Ping(ctx)
 	}
-	if err != nil || !p.health.up.Load() {
+	if err != nil || !p.health.up.Load() || p.control.Connections() != p.health.learned {
 		err = p.learn(ctx)
 	}
 	p.noteSilence(began, err)
@@ -125,7 +128,7 @@ func (p *Proxy) noteHealth(err error) {
 		text = err.Error()
 	}
 	p.health.notReady.Store(&text)
-	if p.health.up.Swap(false) || p.health.runID == "" && p.health.firstFailure.CompareAndSwap(false, true) {
+	if p.health.up.Swap(false) || p.health.learned == 0 && p.health.firstFailure.CompareAndSwap(false, true) {
 		p.log.Warn("upstream is down", "upstream", p.cfg.Upstream.String(), "error", err)
 	}
 }
@@ -135,14 +138,17 @@ func (p *Proxy) learn(ctx context.Context) error {
 	if err := p.control.Ping(ctx); err != nil {
 		return err
 	}
+	asked := p.control.Connections() // before, so that one more meanwhile is noticed
 	facts, err := p.control.Facts(ctx)
 	if err != nil {
 		return err
 	}
-	if facts.RunID != "" && facts.RunID == p.health.runID {
+	before := p.health.learned
+	p.health.learned = asked
+	if facts.RunID == p.health.runID && (facts.RunID != "" || asked == before) {
 		return nil
 	}
-	if p.streams != nil && p.health.runID != "" {
+	if p.streams != nil && before != 0 {
 		p.streams.ServerChanged()
 	}
 	p.health.runID = facts.RunID

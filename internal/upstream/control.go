@@ -27,27 +27,30 @@ const controlPing = time.Minute
 // use; each is bounded by its context, a dial also by the dialer's timeout.
 type Control struct {
 	client rueidis.Client
+	opened atomic.Int64
 }
 
 // NewControl never waits for the server: that one may well start later. The
 // error tells of an unusable configuration.
 func NewControl(d *Dialer) (*Control, error) {
 	var started atomic.Bool
-	client, err := rueidis.NewClient(controlOptions(d, &started))
+	c := &Control{}
+	client, err := rueidis.NewClient(c.options(d, &started))
 	started.Store(true)
 	if client == nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
-	return &Control{client: client}, nil
+	c.client = client
+	return c, nil
 }
 
 // errNotStarted answers the dial that the library insists on while it is being
 // constructed, so that a server which does not answer delays nobody's start.
 var errNotStarted = errors.New("control plane: not started")
 
-// controlOptions holds the library to one small connection that neither retries
-// nor caches nor opens a pool.
-func controlOptions(d *Dialer, started *atomic.Bool) rueidis.ClientOption {
+// options hold the library to one small connection that neither retries nor caches nor
+// opens a pool.
+func (c *Control) options(d *Dialer, started *atomic.Bool) rueidis.ClientOption {
 	timeout := d.Timeout
 	if timeout <= 0 {
 		timeout = rueidis.DefaultDialTimeout
@@ -69,7 +72,11 @@ func controlOptions(d *Dialer, started *atomic.Bool) rueidis.ClientOption {
 			}
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
-			return d.openGated(ctx)
+			conn, err := d.openGated(ctx)
+			if err == nil {
+				c.opened.Add(1)
+			}
+			return conn, err
 		},
 		Dialer:              net.Dialer{Timeout: timeout, KeepAlive: controlPing},
 		ConnWriteTimeout:    controlPing,
@@ -85,6 +92,10 @@ func controlOptions(d *Dialer, started *atomic.Bool) rueidis.ClientOption {
 		WriteBufferEachConn: 16 << 10,
 	}
 }
+
+// Connections is how many connections have been opened so far: as long as it stays the
+// same, whatever is answered comes from one run of one server.
+func (c *Control) Connections() int64 { return c.opened.Load() }
 
 // Close ends the control connection. What is in flight has one second to finish.
 func (c *Control) Close() { c.client.Close() }
