@@ -32,6 +32,9 @@ import (
 const (
 	// giantReply is the size from which a reply is not left to share a connection.
 	giantReply = 1 << 20
+	// giantRun is how many bytes of replies one owner is likely to have still to come
+	// before the connection is left to it.
+	giantRun = 4 << 20
 	// giantBuffered is how much of a giant reply is held for a slow client while
 	// replies of others wait behind it.
 	giantBuffered = 32 << 20
@@ -144,6 +147,8 @@ type Conn struct {
 
 	// Of the reader.
 	cur     run
+	got     int64 // bytes of cur's replies so far
+	had     int64 // of those replies, how many have ended
 	answers int // replies completed since the lock was last held
 	scan    resp.ReplyScanner
 	within  bool // the last byte that came was not the last of a frame

@@ -82,7 +82,7 @@ func (c *Conn) consume(b []byte) error {
 	}
 	c.touched = c.touched[:0]
 	if err == nil {
-		err = c.paceGiant()
+		c.pace()
 	}
 	return err
 }
@@ -191,6 +191,8 @@ func (c *Conn) deliver(b []byte) (n int, err error) {
 	}
 	c.cur.n -= done
 	c.answers += done
+	c.got += int64(n)
+	c.had += int64(done)
 	if c.trip > 0 {
 		if t, ok := c.cur.sink.(Timed); ok {
 			t.Trip(c.trip)
@@ -216,7 +218,7 @@ func (c *Conn) next() bool {
 	if c.written == 0 {
 		return false
 	}
-	c.cur = c.fifo.pop(c.written)
+	c.cur, c.got, c.had = c.fifo.pop(c.written), 0, 0
 	c.written -= c.cur.n
 	return true
 }
@@ -253,21 +255,28 @@ func (c *Conn) settle() {
 	}
 }
 
-// paceGiant looks at a reply that is still incomplete at the end of a chunk. A
-// giant one retires a shared connection, and its client is no longer outrun.
-func (c *Conn) paceGiant() error {
-	if c.inPush || !c.within || max(c.scan.Size(), c.scan.Announced()) < giantReply {
-		return nil
+// pace ends a chunk of which the present owner gets more: it is not outrun where nobody
+// waits behind it, and much of it retires a shared connection.
+func (c *Conn) pace() {
+	giant := !c.inPush && c.within && max(c.scan.Size(), c.scan.Announced()) >= giantReply
+	shared := c.shared.Load()
+	switch {
+	case giant:
+	case c.cur.n == 0, shared && c.expected() < giantRun:
+		return
 	}
 	others := false
-	if c.shared.Load() {
+	if shared {
 		c.Retire()
 		c.mu.Lock()
 		others = c.fifo.others(c.cur.sink)
 		c.mu.Unlock()
 	}
 	limit, stall := int64(giantReply), time.Duration(0)
-	if others {
+	switch {
+	case others && !giant: // a client that is slow to take many replies is no reason to end it
+		return
+	case others:
 		// The patience is the connection's: who waits behind five such clients does not
 		// wait five times as long.
 		limit, stall = giantBuffered, max(giantStall-c.stalled, giantLeastStall)
@@ -278,7 +287,15 @@ func (c *Conn) paceGiant() error {
 		c.stalled += time.Duration(nanotime() - began)
 	}
 	c.resumed()
-	return nil
+}
+
+// expected is how many bytes the present owner is likely to get still, judged by those of
+// its replies that have come.
+func (c *Conn) expected() int64 {
+	if c.had == 0 {
+		return 0
+	}
+	return c.got / c.had * int64(c.cur.n)
 }
 
 // resumed ends a time in which it was not upstream's fault that nothing was read.

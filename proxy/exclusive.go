@@ -35,7 +35,7 @@ type exclusive struct {
 	rewrite func(reply []byte) []byte
 	// mute: its failure is not answered, because something else is said instead.
 	mute bool
-	// commands is how many there are, if more than one.
+	// commands is how many there are, of class shared; 0: one of another class.
 	commands int
 	// closeOnLoss: the loss of the connection is the command's success (SHUTDOWN).
 	closeOnLoss bool
@@ -138,7 +138,7 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 func (s *session) begin(e *exclusive) *exclusive {
 	e.ended = make(chan struct{})
 	n := max(e.commands, 1)
-	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute}
+	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute, shared: e.commands > 0}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
 	if e.verb == VerbXReadGroup {
 		g.tee = &e.reply
@@ -182,7 +182,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		s.giveBack(e)
 	}
 	s.mu.Lock()
-	if !broken && !e.control && mayHaveWritten(prefix) {
+	if !broken && !e.control && (e.commands > 1 || mayHaveWritten(prefix)) {
 		s.wroteOn = e.conn
 	}
 	s.busy, s.active = false, nil

@@ -95,14 +95,14 @@ func (s *session) execute(b []byte) int {
 	return pos
 }
 
-// submitRun sends a stretch to the lane and remembers which connection carried a
-// write.
+// submitRun sends a stretch to the lane and remembers that it carried a write; where a
+// private connection takes its place, finish does.
 func (s *session) submitRun(b []byte, run stretch) {
 	if run.n == 0 {
 		return
 	}
 	s.submit(b[run.from:run.to], run.n)
-	if run.write && s.conn != nil && !s.tx.multi { // what is queued writes with EXEC
+	if run.write && s.conn != nil && !s.wasBusy && !s.tx.multi { // what is queued writes with EXEC
 		s.wrote = s.conn
 	}
 }

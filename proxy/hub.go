@@ -19,6 +19,9 @@ type hub struct {
 	lanes  []*batcher.Lane
 	spares spares
 
+	typical typical      // size of a reply
+	novices atomic.Int64 // commands under way of sessions that have had no reply yet
+
 	users   int         // sessions; Proxy.mu guards it
 	dropped atomic.Bool // nobody will come for its connections any more
 }

@@ -36,6 +36,8 @@ type segment struct {
 	handout parcel
 	// mute: a failure is not answered, because something else is said instead.
 	mute   bool
+	// shared: the commands could have gone to the lane, or have.
+	shared bool
 	next   *segment
 	listed bool
 	lane   bool // one of the lane beside session.lane
@@ -124,6 +126,9 @@ func (g *segment) Reply(b []byte, done, open int) {
 		g.parked = append(g.parked, b...)
 	}
 	g.open = open
+	if g.shared {
+		s.weigh(len(b), done)
+	}
 	finished := s.answered(g, done)
 	over := s.failureOver()
 	s.mu.Unlock()
@@ -143,6 +148,9 @@ func (s *session) answered(g *segment, n int) (finished bool) {
 	}
 	g.left -= n
 	s.outstanding -= n
+	if s.weight.booked > 0 {
+		s.unbook()
+	}
 	if g.left == 0 && s.head == g {
 		s.advance()
 	}

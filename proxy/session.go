@@ -71,6 +71,8 @@ type session struct {
 	seat batcher.Seat // the session's place on its lane
 	lane segment      // the segment that the common case reuses
 
+	weight weight // of its replies
+
 	// parked: the reader waits for its client, and has executed all that it has read.
 	parked atomic.Bool
 
@@ -116,7 +118,7 @@ func newSession(p *Proxy, nc net.Conn) *session {
 	s := &session{p: p, nc: nc, created: time.Now(), authed: p.cfg.RequirePass == nil}
 	s.cond.L = &s.mu
 	s.wfn = s.writeReady
-	s.lane.s = s
+	s.lane.s, s.lane.shared = s, true
 	if sc, ok := nc.(syscall.Conn); ok {
 		s.rc, _ = sc.SyscallConn()
 	} else if sc, ok := socket(nc).(syscall.Conn); ok {

@@ -39,12 +39,15 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 			s.failUnsent(n, mute)
 			return false
 		}
-		if s.conn == nil && (special == nil || special.plain()) && s.laneless() {
+		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || s.heavy(n)) {
 			x := exclusive{commands: n}
 			if special != nil {
 				x.rewrite, x.mute = special.rewrite, special.mute
 			}
 			return s.runExclusive(raw, x)
+		}
+		if s.wasBusy {
+			s.waitIdle() // what stands before went over a private connection
 		}
 		if s.conn == nil && !s.join() {
 			s.failUnsent(n, mute)
@@ -90,7 +93,7 @@ func (s *session) expect(special *segment, n int) *segment {
 	case s.tail.lane:
 		g = s.tail
 	default: // something else was answered in between
-		g = &segment{s: s, lane: true}
+		g = &segment{s: s, lane: true, shared: true}
 		s.list(g)
 	}
 	if s.outstanding == 0 && s.p.cfg.Events.Served != nil {
@@ -98,6 +101,7 @@ func (s *session) expect(special *segment, n int) *segment {
 	}
 	g.left += n
 	s.outstanding += n
+	s.book(n)
 	return g
 }
 
@@ -106,6 +110,7 @@ func (s *session) unexpect(g *segment, n int) {
 	s.mu.Lock()
 	g.left -= n
 	s.outstanding -= n
+	s.unbook()
 	s.advance()
 	s.mu.Unlock()
 }
