@@ -149,7 +149,7 @@ type Conn struct {
 	cur     run
 	got     int64 // bytes of cur's replies so far
 	had     int64 // of those replies, how many have ended
-	answers int // replies completed since the lock was last held
+	answers int   // replies completed since the lock was last held
 	scan    resp.ReplyScanner
 	within  bool // the last byte that came was not the last of a frame
 	owing   bool // something was unanswered at the end of the last chunk

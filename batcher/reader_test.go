@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +272,38 @@ func TestGiantAnnouncedByCount(t *testing.T) {
 	close(pc.release)
 	c.Close()
 	await(t, c.Done(), "the end")
+}
+
+// Many replies that are giant together retire their lane when the first of them has come, and are
+// taken at their client's pace from when nobody waits behind them: who is slow to take replies of
+// ordinary size is not ended for it.
+func TestGiantRun(t *testing.T) {
+	const size, n = 100 << 10, 60
+	reply := fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size))
+	c, p := connect(t, Options{Shared: true, Policy: DefaultPolicyConfig()})
+	r, other := newRecorder(), newRecorder()
+	pc := newPacer()
+	r.pace = pc.pace
+	submit(t, c, r, slices.Repeat([]string{"get"}, n)...)
+	p.take(n)
+	submit(t, c, other, "small")
+	p.take(1)
+	go io.WriteString(p.nc, strings.Repeat(reply, n-1)+reply[:len(reply)-2])
+	r.wait(t, "all but the last", func() bool { return r.ended == n-1 })
+	if !c.Retired() || len(pc.asked) > 0 {
+		t.Errorf("retired %v, paced %d times while others wait", c.Retired(), len(pc.asked))
+	}
+	p.send("\r\n+small\r\n")
+	other.expect(t, 1, "+small\r\n")
+
+	c, p = connect(t, Options{Shared: true, Policy: DefaultPolicyConfig()})
+	submit(t, c, r, slices.Repeat([]string{"get"}, n)...)
+	p.take(n)
+	p.send(reply)
+	if stall, limit := <-pc.asked, <-pc.limit; stall != 0 || limit != giantReply || !c.Retired() {
+		t.Errorf("alone: paced with %d bytes, %v, retired %v", limit, stall, c.Retired())
+	}
+	close(pc.release)
 }
 
 // A reply of ordinary size is never paced.

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"streamproxy/batcher"
 	"streamproxy/internal/upstream"
 )
@@ -19,15 +21,15 @@ type hub struct {
 	lanes  []*batcher.Lane
 	spares spares
 
-	typical typical      // size of a reply
-	novices atomic.Int64 // commands under way of sessions that have had no reply yet
+	typical typical // size of a reply
+	novices *semaphore.Weighted
 
 	users   int         // sessions; Proxy.mu guards it
 	dropped atomic.Bool // nobody will come for its connections any more
 }
 
 func newHub(p *Proxy, key upstream.Key) *hub {
-	h := &hub{p: p, key: key}
+	h := &hub{p: p, key: key, novices: newNovices()}
 	for range p.cfg.UpstreamConns {
 		h.lanes = append(h.lanes, batcher.NewLane(batcher.LaneOptions{
 			Dial:   h.dialLane,

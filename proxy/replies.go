@@ -35,7 +35,7 @@ type segment struct {
 	// handout, if set, is what the reply carries.
 	handout parcel
 	// mute: a failure is not answered, because something else is said instead.
-	mute   bool
+	mute bool
 	// shared: the commands could have gone to the lane, or have.
 	shared bool
 	next   *segment
@@ -148,9 +148,7 @@ func (s *session) answered(g *segment, n int) (finished bool) {
 	}
 	g.left -= n
 	s.outstanding -= n
-	if s.weight.booked > 0 {
-		s.unbook()
-	}
+	s.unbook()
 	if g.left == 0 && s.head == g {
 		s.advance()
 	}

@@ -50,11 +50,13 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 			s.waitIdle() // what stands before went over a private connection
 		}
 		if s.conn == nil && !s.join() {
+			s.withdraw()
 			s.failUnsent(n, mute)
 			return false
 		}
 		g := s.expect(special, n)
 		if g == nil {
+			s.withdraw()
 			continue // poisoned meanwhile
 		}
 		err := s.conn.Submit(g, s.seatOn(), raw, n)
@@ -101,7 +103,6 @@ func (s *session) expect(special *segment, n int) *segment {
 	}
 	g.left += n
 	s.outstanding += n
-	s.book(n)
 	return g
 }
 

@@ -80,11 +80,15 @@ func (d *Dialer) Dial(ctx context.Context, k Key, kind string) (net.Conn, Greeti
 	if d.Gate == nil {
 		return d.dial(ctx, k, kind)
 	}
-	if err := d.Gate.Enter(ctx); err != nil {
+	rank := ForMany
+	if kind == "private" {
+		rank = ForOne
+	}
+	if err := d.Gate.Enter(ctx, rank); err != nil {
 		return nil, Greeting{}, err
 	}
 	conn, g, err := d.dial(ctx, k, kind)
-	d.Gate.Leave(verdict(err))
+	d.Gate.Leave(rank, verdict(err))
 	return conn, g, err
 }
 
@@ -119,7 +123,7 @@ func (d *Dialer) openGated(ctx context.Context) (net.Conn, error) {
 	if d.Gate == nil {
 		return d.open(ctx)
 	}
-	if err := d.Gate.Enter(ctx); err != nil {
+	if err := d.Gate.Enter(ctx, ForMany); err != nil {
 		return nil, err
 	}
 	conn, err := d.open(ctx)
@@ -127,7 +131,7 @@ func (d *Dialer) openGated(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		v = verdict(err)
 	}
-	d.Gate.Leave(v)
+	d.Gate.Leave(ForMany, v)
 	return conn, err
 }
 

@@ -39,11 +39,11 @@ func TestThousandProxiesDial(t *testing.T) {
 			for range wanting {
 				wg.Go(func() {
 					for n := 1; ; n++ {
-						if g.Enter(t.Context()) != nil {
+						if g.Enter(t.Context(), ForOne) != nil {
 							return
 						}
 						v := dial()
-						g.Leave(v)
+						g.Leave(ForOne, v)
 						if v == Reached {
 							return
 						}

@@ -12,8 +12,8 @@ import (
 // pauses, whoever wants them: a server that is away is not asked more often because more clients
 // wait for it. All who wait go through as soon as it is known to be back.
 type Gate struct {
-	slots chan struct{} // one in it for each dial under way
-	turn  chan struct{} // one in it while somebody waits for the next attempt
+	slots [2]chan struct{} // by rank: one in it for each dial under way
+	turn  chan struct{}    // one in it while somebody waits for the next attempt
 	pause Backoff
 
 	mu       sync.Mutex
@@ -22,10 +22,25 @@ type Gate struct {
 	opened   chan struct{} // closed when the gate opens; nil while it is open
 }
 
-// NewGate returns an open gate for at most limit dials at a time. pause spaces the attempts to
-// reach a server that is away.
+// Rank says for whom a dial is.
+type Rank uint8
+
+const (
+	// ForMany is a dial that many wait for: of a shared connection, or the proxy's own.
+	ForMany Rank = iota
+	// ForOne is a dial for one client. However many of them want one, the first rank has its
+	// own places and does not wait.
+	ForOne
+)
+
+// NewGate returns an open gate for at most limit dials at a time, at least two, of which a quarter
+// are kept for those of the first rank. pause spaces the attempts to reach a server that is away.
 func NewGate(limit int, pause Backoff) *Gate {
-	return &Gate{slots: make(chan struct{}, limit), turn: make(chan struct{}, 1), pause: pause}
+	many := max(1, limit/4)
+	return &Gate{
+		slots: [2]chan struct{}{ForMany: make(chan struct{}, many), ForOne: make(chan struct{}, max(1, limit-many))},
+		turn:  make(chan struct{}, 1), pause: pause,
+	}
 }
 
 // Verdict is what a dial says of the server.
@@ -52,22 +67,22 @@ func verdict(err error) Verdict {
 }
 
 // Enter waits until a dial may begin, and returns the context's error if that ends before. Each
-// success is followed by one Leave.
-func (g *Gate) Enter(ctx context.Context) error {
+// success is followed by one Leave of the same rank.
+func (g *Gate) Enter(ctx context.Context, r Rank) error {
 	for {
 		through, err := g.attempt(ctx)
 		if err != nil {
 			return err
 		}
 		select {
-		case g.slots <- struct{}{}:
+		case g.slots[r] <- struct{}{}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		if through || !g.Closed() {
 			return nil
 		}
-		<-g.slots // it has closed while this one waited
+		<-g.slots[r] // it has closed while this one waited
 	}
 }
 
@@ -109,8 +124,8 @@ func (g *Gate) attempt(ctx context.Context) (through bool, err error) {
 }
 
 // Leave ends a dial and tells how it went.
-func (g *Gate) Leave(v Verdict) {
-	<-g.slots
+func (g *Gate) Leave(r Rank, v Verdict) {
+	<-g.slots[r]
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {

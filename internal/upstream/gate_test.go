@@ -25,7 +25,7 @@ func TestGateSpacesAttempts(t *testing.T) {
 		for range waiters {
 			wg.Go(func() {
 				for {
-					if err := g.Enter(t.Context()); err != nil {
+					if err := g.Enter(t.Context(), ForOne); err != nil {
 						t.Error(err)
 						return
 					}
@@ -37,10 +37,10 @@ func TestGateSpacesAttempts(t *testing.T) {
 					last = time.Now()
 					mu.Unlock()
 					if back {
-						g.Leave(Reached)
+						g.Leave(ForOne, Reached)
 						return
 					}
-					g.Leave(Away)
+					g.Leave(ForOne, Away)
 					time.Sleep(g.Pause(1))
 				}
 			})
@@ -62,9 +62,10 @@ func TestGateBoundsDials(t *testing.T) {
 		g := NewGate(3, DefaultBackoff())
 		var under, most atomic.Int32
 		var wg sync.WaitGroup
-		for range 50 {
+		for i := range 50 {
+			rank := Rank(i % 2)
 			wg.Go(func() {
-				if g.Enter(t.Context()) != nil {
+				if g.Enter(t.Context(), rank) != nil {
 					return
 				}
 				if n := under.Add(1); n > most.Load() {
@@ -72,7 +73,7 @@ func TestGateBoundsDials(t *testing.T) {
 				}
 				time.Sleep(5 * time.Second)
 				under.Add(-1)
-				g.Leave(Away)
+				g.Leave(rank, Away)
 			})
 		}
 		wg.Wait()
@@ -82,41 +83,66 @@ func TestGateBoundsDials(t *testing.T) {
 	})
 }
 
+// What many wait for does not queue behind what a crowd wants for each of its own.
+func TestGateKeepsPlacesForMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate(16, DefaultBackoff())
+		crowd, over := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() { // ends with the test
+				if g.Enter(crowd, ForOne) == nil {
+					<-crowd.Done()
+					g.Leave(ForOne, Reached)
+				}
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		if err := g.Enter(t.Context(), ForMany); err != nil || time.Since(start) > 0 {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		g.Leave(ForMany, Reached)
+		over()
+		wg.Wait()
+	})
+}
+
 // Whoever gives up waiting is let go, wherever it waits, and nobody else is held up by it.
 func TestGateLetsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate(1, Backoff{Min: time.Hour, Max: time.Hour})
-		if err := g.Enter(t.Context()); err != nil {
+		if err := g.Enter(t.Context(), ForOne); err != nil {
 			t.Fatal(err)
 		}
-		g.Leave(Away)
+		g.Leave(ForOne, Away)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var wg sync.WaitGroup
 		for range 3 { // one has the turn, the others wait for it
 			wg.Go(func() {
-				if err := g.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				if err := g.Enter(ctx, ForOne); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v", err)
 				}
 			})
 		}
 		wg.Wait()
 		wg.Go(func() {
-			if err := g.Enter(t.Context()); err != nil {
+			if err := g.Enter(t.Context(), ForOne); err != nil {
 				t.Error(err)
 			}
-			g.Leave(Reached)
+			g.Leave(ForOne, Reached)
 		})
 		wg.Wait()
 		if g.Closed() || g.Pause(1) != time.Hour {
 			t.Error("closed")
 		}
-		if err := g.Enter(t.Context()); err != nil { // the slot
+		if err := g.Enter(t.Context(), ForOne); err != nil { // the slot
 			t.Fatal(err)
 		}
 		late, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
-		if err := g.Enter(late); err == nil {
+		if err := g.Enter(late, ForOne); err == nil {
 			t.Error("more than the limit")
 		}
 	})

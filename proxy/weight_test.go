@@ -1,0 +1,191 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"streamproxy/internal/redistest"
+)
+
+// largeValue makes three replies too many for a shared connection, and two not.
+var largeValue = strings.Repeat("v", 400_000)
+
+// startLibrary starts a server that has one large value, and notes over which kind of connection it
+// was asked for what. No spares are dialled: one of them could become the lane.
+func startLibrary(t *testing.T) *fakeServer {
+	t.Helper()
+	f := startFake(t)
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[0] != "GET" {
+			return "", false
+		}
+		args[0] = c.kind
+		if args[1] == "large" {
+			return bulkReply(largeValue), true
+		}
+		return bulkReply(args[1]), true
+	})
+	return f
+}
+
+func withoutSpares(cfg *Config) { cfg.PrivateMinIdle = 0 }
+
+// asks sends GETs in one write, and reads their replies.
+func asks(t *testing.T, c *redistest.Client, keys ...string) {
+	t.Helper()
+	request := ""
+	for _, k := range keys {
+		request += redistest.Command("GET", k)
+	}
+	if err := c.Send(request); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		want := bulkReply(k)
+		if k == "large" {
+			want = bulkReply(largeValue)
+		}
+		expectReply(t, c, want)
+	}
+}
+
+// seenSince returns what the server has seen since it was asked last.
+func (f *fakeServer) seenSince() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := f.seen
+	f.seen = nil
+	return seen
+}
+
+// Who gets large replies gets them over a connection of its own when it asks for many at a time, and
+// comes back to the lane when its replies are small again. One at a time they share the lane.
+func TestHeavyPipeline(t *testing.T) {
+	f := startLibrary(t)
+	c := startProxy(t, f, withoutSpares).client()
+	for range 40 {
+		asks(t, c, "large")
+	}
+	if seen := f.seenSince(); slices.Contains(seen, "private large") {
+		t.Errorf("one at a time: %q", seen)
+	}
+	asks(t, c, "large", "large", "large")
+	if seen, want := f.seenSince(), slices.Repeat([]string{"private large"}, 3); !slices.Equal(seen, want) {
+		t.Errorf("three at a time: %q", seen)
+	}
+	for range 20 { // each counts for as many as the mean runs over
+		asks(t, c, slices.Repeat([]string{"k"}, 20)...)
+	}
+	f.seenSince()
+	asks(t, c, slices.Repeat([]string{"k"}, 100)...)
+	if seen := f.seenSince(); len(seen) != 100 || slices.Contains(seen, "private k") {
+		t.Errorf("small again: %q", seen)
+	}
+}
+
+// A session that is new is expected to get what the others get.
+func TestHeavyPipelineOfANewSession(t *testing.T) {
+	f := startLibrary(t)
+	p := startProxy(t, f, withoutSpares)
+	c := p.client()
+	for range 10 {
+		asks(t, c, "large")
+	}
+	f.seenSince()
+	asks(t, p.client(), "large", "large", "large")
+	if seen := f.seenSince(); slices.Contains(seen, "lane large") {
+		t.Errorf("beside those who get large replies: %q", seen)
+	}
+}
+
+// What stands behind a heavy pipeline in the same write is executed after it, and answered.
+func TestBehindAHeavyPipeline(t *testing.T) {
+	f := startLibrary(t)
+	c := startProxy(t, f, withoutSpares).client()
+	for range 40 {
+		asks(t, c, "large")
+	}
+	for range 20 {
+		f.seenSince()
+		request := strings.Repeat(redistest.Command("GET", "large"), 5) + redistest.Command("CLIENT", "GETNAME") + redistest.Command("GET", "k")
+		if err := c.Send(request); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			expectReply(t, c, bulkReply(largeValue))
+		}
+		expectReply(t, c, "$-1\r\n")
+		expectReply(t, c, bulkReply("k"))
+		seen := f.seenSince()
+		if len(seen) != 6 || !strings.HasSuffix(seen[5], " k") || seen[0] != "private large" {
+			t.Fatalf("%q", seen)
+		}
+	}
+}
+
+// Of sessions without a past only so many commands are under way at a time; when those are answered
+// the others follow, and a session that has a past does not wait with them.
+func TestNovicesWait(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(cfg *Config) { cfg.UpstreamWait = time.Minute })
+	old := p.client()
+	asks(t, old, "k")
+	f.setMute(true)
+	const pipeline, crowd = 64, 20
+	request := strings.Repeat(redistest.Command("GET", "k"), pipeline)
+	var novices []*redistest.Client
+	for range crowd {
+		c := p.client()
+		if err := c.Send(request); err != nil {
+			t.Fatal(err)
+		}
+		novices = append(novices, c)
+	}
+	under := func() int { return p.Stats().InFlight }
+	until(t, "as many as may be under way", func() bool { return under() == maxNovices })
+	if err := old.Send(request); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "who has a past goes ahead", func() bool { return under() == maxNovices+pipeline })
+	f.setMute(false)
+	f.cut("") // what was swallowed is answered as unknown
+	for _, c := range append(novices, old) {
+		for range pipeline {
+			if _, err := c.ReadReply(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h := p.hubOf(p.defaultKey())
+	defer p.leaveHub(h)
+	until(t, "every place is free again", func() bool {
+		free := h.novices.TryAcquire(maxNovices)
+		if free {
+			h.novices.Release(maxNovices)
+		}
+		return free
+	})
+}
+
+// The mean of a session follows its replies, that of a hub the bytes.
+func TestWeights(t *testing.T) {
+	var y typical
+	for range 100 {
+		y.learn(1_000_000, 1_000_000)
+	}
+	for range 10 { // a thousand small replies for one large
+		y.learn(100, 100_000)
+		y.learn(1_000_000, 1_000_000)
+	}
+	if got := y.size.Load(); got < 900_000 {
+		t.Errorf("bytes that mostly belong to large replies: %d", got)
+	}
+	for range 100 {
+		y.learn(100, typicalPiece)
+	}
+	if got := y.size.Load(); got > 10_000 {
+		t.Errorf("small again: %d", got)
+	}
+}
