@@ -18,12 +18,19 @@ func startLibrary(t *testing.T) *fakeServer {
 	t.Helper()
 	f := startFake(t)
 	f.script(func(c *fakeConn, args []string) (string, bool) {
-		if args[0] != "GET" {
+		switch {
+		case args[0] == "WAIT":
+			args[0] = c.kind + " WAIT"
+			return ":1\r\n", true
+		case args[0] != "GET":
 			return "", false
 		}
 		args[0] = c.kind
-		if args[1] == "large" {
+		switch args[1] {
+		case "large":
 			return bulkReply(largeValue), true
+		case "none":
+			return "$-1\r\n", true
 		}
 		return bulkReply(args[1]), true
 	})
@@ -82,6 +89,28 @@ func TestHeavyPipeline(t *testing.T) {
 	asks(t, c, slices.Repeat([]string{"k"}, 100)...)
 	if seen := f.seenSince(); len(seen) != 100 || slices.Contains(seen, "private k") {
 		t.Errorf("small again: %q", seen)
+	}
+}
+
+// WAIT asks over the connection that carried the write, whatever the first reply there said.
+func TestWaitAfterAHeavyPipeline(t *testing.T) {
+	f := startLibrary(t)
+	c := startProxy(t, f, withoutSpares).client()
+	for range 40 {
+		asks(t, c, "large")
+	}
+	expect(t, c, bulkReply("k"), "SET", "k", "v") // on the lane
+	large := redistest.Command("GET", "large")
+	if err := c.Send(redistest.Command("GET", "none") + redistest.Command("SET", "k", "v") + large + large + large); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"$-1\r\n", bulkReply("k"), bulkReply(largeValue), bulkReply(largeValue), bulkReply(largeValue)} {
+		expectReply(t, c, want)
+	}
+	f.seenSince()
+	expect(t, c, ":1\r\n", "WAIT", "1", "0")
+	if seen := f.seenSince(); !slices.Equal(seen, []string{"private WAIT 1 0"}) {
+		t.Errorf("%q", seen)
 	}
 }
 

@@ -83,6 +83,18 @@ var waysToWrite = []written{
 		c.gets("+OK\r\n", "SET", "k", "v")
 		c.ask("GET", "giant")
 	}},
+	{"in a pipeline of large replies", func(c *client) {
+		c.gets(":600001\r\n", "SETRANGE", "large", "600000", "x")
+		for range 30 { // until it is expected to go on like that
+			c.ask("GET", "large")
+		}
+		large := []string{"GET", "large"}
+		c.sends(pipeline([]string{"GET", "none"}, []string{"SET", "k", "v"}, large, large, large))
+		c.replies("$-1\r\n", "+OK\r\n")
+		for range 3 {
+			c.reply()
+		}
+	}},
 	{"blocking", func(c *client) {
 		c.gets(":1\r\n", "RPUSH", "from", "x")
 		c.gets(bulk("x"), "BLMOVE", "from", "to", "LEFT", "LEFT", "1")
