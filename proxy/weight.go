@@ -73,7 +73,9 @@ func (s *session) weigh(n, done int) {
 		old = s.home.Load().typical.size.Load()
 		w.past.Store(true)
 	}
-	w.mean.Store(old + (size-old)*min(of, weightWindow)/weightWindow)
+	if now := old + (size-old)*min(of, weightWindow)/weightWindow; now != w.mean.Load() { // storing is dear
+		w.mean.Store(now)
+	}
 	if w.untold >= typicalPiece {
 		s.home.Load().typical.learn(w.untold/w.replies, w.untold)
 		w.untold, w.replies = 0, 0
