@@ -32,8 +32,20 @@ var _ batcher.Sink = (*pipe)(nil)
 // transaction puts any number of pushes in the place of one reply.
 const (
 	resetReply = "+RESET\r\n"
-	resetEnd   = resetReply + "+OK\r\n"
+	quitReply  = "+OK\r\n"
+	resetEnd   = resetReply + quitReply
 )
+
+// skipCommand stands directly before a RESET that the server does not answer.
+const skipCommand = "*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n"
+
+// skips recognises CLIENT REPLY SKIP, with an inline command's line as its argument.
+func skips(cmd resp.Command, inline bool) bool {
+	if inline {
+		return strings.EqualFold(strings.Join(strings.Fields(string(cmd.Arg(0))), " "), "client reply skip")
+	}
+	return len(cmd.Raw) == len(skipCommand) && strings.EqualFold(string(cmd.Raw), skipCommand)
+}
 
 // Reply implements batcher.Sink.
 func (r *pipe) Reply(b []byte, _, _ int) {
@@ -49,11 +61,11 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 }
 
 // holdEnd returns what can be passed on, and holds the longest end that resetEnd may
-// begin with.
+// begin with, or quitReply where RESET is skipped.
 func (r *pipe) holdEnd(b []byte) []byte {
 	r.hold = append(r.hold, b...)
 	n := min(len(r.hold), len(resetEnd))
-	for !strings.HasPrefix(resetEnd, string(r.hold[len(r.hold)-n:])) {
+	for !r.mayEnd(string(r.hold[len(r.hold)-n:])) {
 		n--
 	}
 	pass, hold := r.hold[:len(r.hold)-n], r.hold[len(r.hold)-n:]
@@ -61,13 +73,18 @@ func (r *pipe) holdEnd(b []byte) []byte {
 	return pass
 }
 
+// mayEnd reports whether the last replies may begin like that.
+func (r *pipe) mayEnd(with string) bool {
+	return strings.HasPrefix(resetEnd, with) || r.s.resetSkipped && strings.HasPrefix(quitReply, with)
+}
+
 // Fail implements batcher.Sink: the connection has ended.
 func (r *pipe) Fail(int, error) {
 	s := r.s
 	s.mu.Lock()
-	done := s.resetting && string(r.hold) == resetEnd
+	done := s.resetting && (string(r.hold) == resetEnd || s.resetSkipped && string(r.hold) == quitReply)
 	if done {
-		r.hold = r.hold[:len(resetReply)]
+		r.hold = r.hold[:len(r.hold)-len(quitReply)]
 	}
 	if !s.closed {
 		s.append(r.hold)
@@ -134,6 +151,7 @@ func (s *session) pinTo(c *batcher.Conn, cmd []byte) {
 	s.private.Store(c.ID())
 	s.scan.Reset()
 	s.partial = false
+	s.skipping = skips(resp.Command{Raw: cmd}, false)
 	if len(cmd) > 0 {
 		_ = c.WriteBody(cmd, false) // its reader tells of its end
 	}
@@ -174,6 +192,7 @@ func (s *session) untilReset(b []byte) (n int, reset bool) {
 		if whole && cmd.Len() == 1 && fold(cmd.Arg(0), "reset") {
 			return n, true
 		}
+		s.skipping = whole && cmd.Len() > 0 && skips(cmd, s.scan.Inline())
 	}
 	return len(b), false
 }
@@ -183,7 +202,7 @@ func (s *session) untilReset(b []byte) (n int, reset bool) {
 func (s *session) expectReset() {
 	s.wasBusy = true
 	s.mu.Lock()
-	s.resetting, s.busy = true, !s.gone
+	s.resetting, s.resetSkipped, s.busy = true, s.skipping, !s.gone
 	s.mu.Unlock()
 }
 

@@ -48,6 +48,7 @@ type session struct {
 	// command under way has been passed on.
 	unframed bool
 	pinSize  int
+	skipping bool          // the last command was CLIENT REPLY SKIP
 	wrote    *batcher.Conn // carried the session's last write, see wait.go
 	counts   [numClasses]int
 	local    bool      // answered here since the last flush
@@ -80,32 +81,33 @@ type session struct {
 	// mu held, so that no command slips in behind the failed one.
 	poisoned atomic.Bool
 
-	mu          sync.Mutex
-	cond        sync.Cond
-	head, tail  *segment
-	outstanding int // commands upstream, unanswered
-	out         queue
-	writing     bool // a goroutine writes to the client
-	inWrite     int  // bytes it has not written yet
-	charged     int64
-	holds       int64 // bytes of memory for what the reader has not executed yet
-	progress    uint64
-	waiters     int  // goroutines in cond.Wait
-	closed      bool // no byte is written any more
-	busy        bool // a command on a private connection is under way
-	suspended   bool // the reader holds commands that wait for busy to end
-	active      *exclusive
-	wroteOn     *batcher.Conn // carried a write of a private command; the reader takes note
-	resetting   bool          // a pinned session has sent RESET
-	wasReset    bool          // and it has been answered
-	appended    uint64        // bytes of output so far
-	began       time.Time     // when the first of the outstanding commands was submitted
-	trip        time.Duration // what upstream took of it, if that was measured
-	taken       uint64        // of them, those the client's socket took
-	handouts    []handout     // not yet on their way
-	gone        bool          // the pinned connection has ended, or the session is dismissed
-	torn        bool          // the server has refused to end a transaction
-	dismissal   dismissed     // what the drain wants
+	mu           sync.Mutex
+	cond         sync.Cond
+	head, tail   *segment
+	outstanding  int // commands upstream, unanswered
+	out          queue
+	writing      bool // a goroutine writes to the client
+	inWrite      int  // bytes it has not written yet
+	charged      int64
+	holds        int64 // bytes of memory for what the reader has not executed yet
+	progress     uint64
+	waiters      int  // goroutines in cond.Wait
+	closed       bool // no byte is written any more
+	busy         bool // a command on a private connection is under way
+	suspended    bool // the reader holds commands that wait for busy to end
+	active       *exclusive
+	wroteOn      *batcher.Conn // carried a write of a private command; the reader takes note
+	resetting    bool          // a pinned session has sent RESET
+	wasReset     bool          // and it has been answered
+	resetSkipped bool          // or would have been, had the client not asked for silence
+	appended     uint64        // bytes of output so far
+	began        time.Time     // when the first of the outstanding commands was submitted
+	trip         time.Duration // what upstream took of it, if that was measured
+	taken        uint64        // of them, those the client's socket took
+	handouts     []handout     // not yet on their way
+	gone         bool          // the pinned connection has ended, or the session is dismissed
+	torn         bool          // the server has refused to end a transaction
+	dismissal    dismissed     // what the drain wants
 
 	// Of whoever writes.
 	wbuf []byte

@@ -35,6 +35,9 @@ func (d *difference) Error() string {
 func compare(direct, behind []outcome) *difference {
 	carried := map[int]leeway{} // by connection: of what an open transaction has queued
 	open := map[int]bool{}
+	// By connection: it subscribes, and replies come out of step, since in RESP3 the server puts messages
+	// to a subscriber among the elements of that subscriber's EXEC.
+	listens, astray := map[int]bool{}, map[int]bool{}
 	own := map[int]bool{} // by connection: it has a private one behind the proxy since WATCH or MULTI
 	for i, d := range direct {
 		if i >= len(behind) {
@@ -49,10 +52,12 @@ func compare(direct, behind []outcome) *difference {
 			if own[conn] && named(args, "client") {
 				l |= names
 			}
+			listens[conn] = (listens[conn] || named(args, "subscribe", "psubscribe", "ssubscribe")) && !named(args, "reset")
+			astray[conn] = astray[conn] || listens[conn] && named(args, "exec")
 			open[conn] = (open[conn] || named(args, "multi")) && !named(args, "exec", "discard", "reset")
 		}
 		delete(carried, conn)
-		if open[conn] {
+		if open[conn] || astray[conn] {
 			carried[conn] = l
 		}
 		if diff := compareOutcomes(d, behind[i], l); diff != nil {

@@ -35,7 +35,9 @@ func newPair(t testing.TB) *pair {
 	cfg := proxy.DefaultConfig()
 	cfg.Upstream = target
 	cfg.Reclaim.Mode = reclaim.Off // its lease would be a key that only one of the servers has
-	cfg.UpstreamWait = time.Minute // a busy machine is no difference
+	// A busy machine is no difference. Shorter than what a reply may take: so long WAIT looks for the connection
+	// that somebody else has got.
+	cfg.UpstreamWait = 8 * time.Second
 	px, err := proxy.New(cfg)
 	if err != nil {
 		t.Fatal(err)
