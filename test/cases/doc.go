@@ -7,5 +7,5 @@
 // link, or a scripted one where a server has to misbehave to the byte. Where the case is about memory
 // or signals it runs in a process of its own. A fleet that reconnects (case 39) is tested in
 // test/operations. CASES_LONG=1 runs the long forms, for a machine that does nothing else. The build tag cases keeps
-// these tests out of a plain run: some of them measure time, and together they take a minute.
+// these tests out of a plain run: some of them measure time, and together they take more than three minutes.
 package cases

@@ -25,7 +25,6 @@ var stages = []stage{
 	{"build", "every package, and the binary for each platform", true, build},
 	{"unit", "every package's tests with the race detector", true, unit},
 	{"fuzz", "each fuzz target for a short time", false, fuzz},
-	{"integration", "the proxy against real servers", false, tagged("integration")},
 	{"cases", "what has failed in the field, with the race detector", false, tagged("cases", "-race")},
 	{"streams", "abandoned stream entries reach the living, with the race detector", false, tagged("streams", "-race", "-parallel", "8")},
 	{"operations", "the binary under drains, restarts and hangs, alone and in fleets", false, tagged("operations", "-race")},

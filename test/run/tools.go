@@ -12,7 +12,7 @@ import (
 const golangciLintVersion = "v2.15.0"
 
 // allTags names every build tag that hides a test, so that linters see those too.
-const allTags = "integration,clients,cases,streams,operations,faults"
+const allTags = "clients,cases,streams,operations,faults"
 
 // golangciLint returns the path of the pinned linter, which it builds if it is not there yet
 // (about a minute on two cores).
