@@ -19,8 +19,9 @@ const (
 
 // keeper decides, sample by sample, when to collect. It has no clock of its own.
 //
-// After its collections it remembers what is resident while so much is held: that is the floor.
-// From then on as much more or less is expected as is held, and what is resident beyond that is the
+// When no more comes back after its collections it remembers what is resident while so much is
+// held: that is the floor. A burst that comes before that leaves the old one, because what it finds
+// resident has not stayed, it has only not gone yet. From then on as much more or less is expected as is held, and what is resident beyond that is the
 // excess. So whatever stays is collected for once, and an idle process never.
 type keeper struct {
 	known     bool
@@ -43,17 +44,16 @@ func (k *keeper) step(s sample) (collect bool) {
 	excess := s.resident - expected
 	quiet := grown < max(calm, excess/8)
 	switch {
+	case k.settling > 0 && !quiet:
+		k.settling = 0
+		return false
 	case k.settling > 0 && k.settling < collections:
 		k.settling++
-		k.floor, k.floorHeld = s.resident, s.held
 		return true
 	case k.settling > 0:
 		// The system gets its pages back in the background, over seconds.
-		if excess < 0 {
-			k.floor, k.floorHeld = s.resident, s.held
-		}
-		if !quiet || s.resident >= last-last/64 {
-			k.settling = 0
+		if s.resident >= last-last/64 {
+			k.settling, k.floor, k.floorHeld = 0, s.resident, s.held
 		}
 		return false
 	case quiet && excess > max(worth, expected/4):

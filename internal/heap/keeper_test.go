@@ -26,6 +26,13 @@ func TestKeeperCollects(t *testing.T) {
 			{20 * mib, 0, 0}, {120 * mib, 200 * mib, 0}, {120 * mib, 200 * mib, 0}, {120 * mib, 200 * mib, 0},
 			{120 * mib, 200 * mib, 0}, {120 * mib, 200 * mib, 0}, {120 * mib, 200 * mib, 0}, {130 * mib, 210 * mib, 0}, {130 * mib, 210 * mib, 0},
 		}, "..ccc...."},
+		{"again after a burst that came before the pages were back", []sample{
+			{20 * mib, 0, 0}, {500 * mib, 900 * mib, 0}, {500 * mib, 900 * mib, 0}, {500 * mib, 900 * mib, 0},
+			{480 * mib, 900 * mib, 0}, {450 * mib, 900 * mib, 0}, {500 * mib, 1900 * mib, 0}, {500 * mib, 1900 * mib, 0},
+		}, "..ccc..c"},
+		{"again after a burst that came between collections", []sample{
+			{20 * mib, 0, 0}, {500 * mib, 900 * mib, 0}, {500 * mib, 900 * mib, 0}, {500 * mib, 1900 * mib, 0}, {500 * mib, 1900 * mib, 0},
+		}, "..c.c"},
 		{"busy with few allocations", []sample{{20 * mib, 0, 0}, {500 * mib, 900 * mib, 0}, {500 * mib, 930 * mib, 0}}, "..c"},
 		{"not for what is in use", []sample{{20 * mib, 0, 0}, {220 * mib, 200 * mib, 190 * mib}, {220 * mib, 200 * mib, 190 * mib}}, "..."},
 		{"once what was in use is not any more", []sample{
