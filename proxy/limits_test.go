@@ -41,6 +41,32 @@ func TestTooManyTransactions(t *testing.T) {
 	expect(t, second, "+OK\r\n", "WATCH", "k")
 }
 
+// A transaction that has lost its connection gives up its place at once, whatever its
+// client does about it: that one's next transaction must find it free, and does not count
+// as one more of them.
+func TestLostTransactionKeepsNoPlace(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(c *Config) { c.PrivateMax = 1 })
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[0] == "MULTI" {
+			c.Close()
+		}
+		return "+OK\r\n", args[0] == "WATCH" || args[0] == "MULTI"
+	})
+	for range 3 {
+		c := p.client()
+		expect(t, c, "+OK\r\n", "WATCH", "k")
+		expect(t, c, string(replyUnknown), "MULTI")
+		expectEnd(t, c)
+		if n := len(p.txSlots); n != 0 {
+			t.Fatalf("%d places are taken when the client hears of the end", n)
+		}
+	}
+	if n := p.txPeak.recent(); n != 1 {
+		t.Errorf("%d transactions at a time", n)
+	}
+}
+
 // Commands that are never ended count towards the memory limit like replies that are
 // never taken, and whoever is refused for it hears why.
 func TestUnendedCommandsCountAsMemory(t *testing.T) {

@@ -192,7 +192,11 @@ func (s *session) finishReplies() {
 	s.flush()
 	s.mu.Lock()
 	s.waitProgress(func() bool { return s.outstanding == 0 || s.abandoned() }, 0)
+	settled := s.outstanding == 0 && s.active == nil
 	s.mu.Unlock()
+	if settled {
+		s.dropOwn() // its place among the transactions does not wait for this client
+	}
 	s.flush()
 	s.mu.Lock()
 	s.waitProgress(func() bool { return s.unsent() == 0 }, s.p.cfg.ClientStallTimeout)
