@@ -9,6 +9,7 @@ import (
 // what is held is the longest that may begin it.
 func TestPipeHoldsTheEndOfReset(t *testing.T) {
 	for _, stream := range []string{
+		"$1\r\na\r\n+OK\r\n",
 		"+RESET\r\n+OK\r\n",
 		"*3\r\n>3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n+OK\r\n+OK\r\n+RESET\r\n+OK\r\n",
 		"+RESET\r\n+RESET\r\n+OK\r\n",
@@ -17,8 +18,9 @@ func TestPipeHoldsTheEndOfReset(t *testing.T) {
 		"$5\r\n+RESE\r\n",
 		"",
 	} {
-		for size := 1; size <= len(stream)+1; size++ {
-			r := &pipe{}
+		for i := range 2 * (len(stream) + 1) {
+			size, skipped := 1+i/2, i%2 > 0
+			r := &pipe{s: &session{resetSkipped: skipped}}
 			var passed strings.Builder
 			for rest := stream; rest != ""; {
 				n := min(size, len(rest))
@@ -30,6 +32,9 @@ func TestPipeHoldsTheEndOfReset(t *testing.T) {
 			}
 			if ends := strings.HasSuffix(stream, resetEnd); (string(r.hold) == resetEnd) != ends {
 				t.Errorf("pieces of %d: %q leaves %q held", size, stream, r.hold)
+			}
+			if ends := skipped && strings.HasSuffix(stream, quitReply) && !strings.HasSuffix(stream, resetEnd); (string(r.hold) == quitReply) != ends {
+				t.Errorf("pieces of %d, RESET is skipped: %q leaves %q held", size, stream, r.hold)
 			}
 		}
 	}
