@@ -25,7 +25,24 @@ func (b *buffer) release() {
 	}
 }
 
-// chunks are what clients are read into: held during one turn of the reader.
-const chunkSize = 64 << 10
+// fresh are buffers that have not grown. What is put back to the others may have: it is
+// for what goes soon, not for a few bytes that thousands of clients hold for long.
+var fresh = sync.Pool{New: buffers.New}
 
-var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+// takeFitting returns a buffer with room for n bytes, and not for many more.
+func takeFitting(n int) *buffer {
+	if n > bufferSize {
+		return &buffer{b: make([]byte, 0, n)}
+	}
+	return fresh.Get().(*buffer)
+}
+
+// releaseFitting puts a buffer of takeFitting back, which may have grown since.
+func (b *buffer) releaseFitting() {
+	if cap(b.b) != bufferSize {
+		b.release()
+		return
+	}
+	b.b = b.b[:0]
+	fresh.Put(b)
+}

@@ -52,7 +52,8 @@ type Config struct {
 	// that many, and each costs memory before it can be refused.
 	MaxArgs int
 	// MemoryLimit bounds the bytes in the proxy's own buffers: replies that clients have
-	// not taken and commands that they have not ended; 0 is no limit.
+	// not taken, commands that they have not ended, and those that wait for the upstream;
+	// 0 is no limit.
 	MemoryLimit int64
 	// RequirePass, when not nil, returns the password that clients must present; it is
 	// asked at each AUTH so that a rotated file takes effect.

@@ -86,8 +86,8 @@ func (s *session) awaitAnswers() bool {
 // hear executes, or refuses, what the client has said, until it is silent: for first
 // before its first word, and then for dryPause.
 func (s *session) hear(first time.Duration) {
-	chunk := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(chunk)
+	chunk := s.p.takeChunk()
+	defer s.p.putChunk(chunk)
 	end := time.Now().Add(hearTime)
 	for pause, heard := first, 0; heard < hearBytes && time.Now().Before(end); pause = dryPause {
 		if s.ending || s.readEOF || s.readErr != nil || s.full() || s.cutOff() {
@@ -96,9 +96,10 @@ func (s *session) hear(first time.Duration) {
 		if s.nc.SetReadDeadline(time.Now().Add(pause)) != nil {
 			return
 		}
-		n, err := s.nc.Read(chunk[:])
+		n, err := s.nc.Read(chunk.b)
 		if n > 0 {
-			s.feed(chunk[:n])
+			s.received(n)
+			s.feed(chunk.b[:n])
 			heard += n
 		}
 		var ne net.Error

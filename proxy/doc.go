@@ -7,7 +7,7 @@
 //	proxy, serve, shutdown, sweep, health   the process-wide object and its life
 //	secure, plain                           a client that connects with TLS
 //	partings                                the ends of clients' connections
-//	session, intake, execute                one client: its reader and its commands
+//	session, intake, chunks, execute        one client: its reader and its commands
 //	identity, prover, turns, failures       who it is, and how that is asked
 //	replies, output                         what it is answered, in order, at its pace
 //	class, table, options                   which command is what

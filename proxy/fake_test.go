@@ -39,6 +39,7 @@ type fakeConn struct {
 	net.Conn
 	id      int64
 	blocked bool
+	deaf    bool // nothing more is read from it for now
 	db      string
 	kind    string // by the name it has been given
 }
@@ -55,6 +56,7 @@ func startFake(t testing.TB) *fakeServer {
 	t.Cleanup(func() {
 		l.Close()
 		f.cut("")
+		f.hear()
 		f.wg.Wait()
 	})
 	return f
@@ -87,6 +89,7 @@ func (f *fakeServer) serve(c *fakeConn) {
 	var have []byte
 	buf := make([]byte, 64<<10)
 	for {
+		f.untilHeard(c)
 		n, err := c.Read(buf)
 		if err != nil {
 			return
@@ -112,6 +115,25 @@ func (f *fakeServer) serve(c *fakeConn) {
 			}
 		}
 	}
+}
+
+// untilHeard waits while nothing is read from a connection.
+func (f *fakeServer) untilHeard(c *fakeConn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c.deaf {
+		f.cond.Wait()
+	}
+}
+
+// hear reads from all connections again.
+func (f *fakeServer) hear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		c.deaf = false
+	}
+	f.cond.Broadcast()
 }
 
 func (f *fakeServer) reply(c *fakeConn, args []string) string {

@@ -114,15 +114,7 @@ func (s *session) readReady(fd uintptr) (done bool) {
 		if s.full() {
 			return s.hungUp(int(fd))
 		}
-		chunk := chunks.Get().(*[chunkSize]byte)
-		n, err := rawio.Read(int(fd), chunk[:])
-		if err == syscall.EINTR {
-			chunks.Put(chunk)
-			continue
-		}
-		more := s.took(chunk[:max(n, 0)], err)
-		chunks.Put(chunk)
-		if more {
+		if s.readChunk(int(fd)) {
 			continue
 		}
 		if s.ending || s.readErr != nil || s.readEOF {
@@ -133,23 +125,43 @@ func (s *session) readReady(fd uintptr) (done bool) {
 	}
 }
 
-// took handles the outcome of one read and reports whether to read again at once.
-func (s *session) took(b []byte, err error) (again bool) {
+// readChunk reads once, executes what that brought, and reports whether to read again
+// at once.
+func (s *session) readChunk(fd int) (again bool) {
+	c := s.p.takeChunk()
+	defer s.p.putChunk(c)
+	at := s.lift(c)
+	n, err := rawio.Read(fd, c.b[at:])
+	for err == syscall.EINTR {
+		n, err = rawio.Read(fd, c.b[at:])
+	}
 	switch {
-	case err == syscall.EAGAIN:
-		return false
-	case err != nil:
-		s.readErr = err
-		return false
-	case len(b) == 0:
+	case err == nil && n > 0:
+		s.received(n)
+		s.feed(c.b[:at+n])
+		return !s.ending && (at+n == len(c.b) || s.left.Load())
+	case err == nil:
 		s.readEOF = true
-		return false
+	case err != syscall.EAGAIN:
+		s.readErr = err
 	}
-	s.feed(b)
-	if s.ending {
-		return false
+	if at > 0 {
+		s.keep(c.b[:at])
 	}
-	return len(b) == chunkSize || s.left.Load()
+	return false
+}
+
+// lift moves a few bytes that are left from before to the beginning of a chunk, and
+// returns how many: what is read behind them is then executed where it is. More than a
+// few stay where they are, and feed puts what is read behind them.
+func (s *session) lift(c *chunk) (n int) {
+	if s.in == nil || len(s.in.b) > len(c.b)/8 {
+		return 0
+	}
+	n = copy(c.b, s.in.b)
+	s.in.releaseFitting()
+	s.in = nil
+	return n
 }
 
 // leaving notes that the client has ended the connection, and has the reader read up to
@@ -264,13 +276,16 @@ func (s *session) awaitFree() bool {
 // resume executes what was held while a private connection was busy.
 func (s *session) resume() { s.feed(nil) }
 
+func (s *session) received(n int) {
+	if f := s.p.cfg.Events.Received; f != nil {
+		f(n)
+	}
+}
+
 // feed executes what b, after what is left from before, completes.
 func (s *session) feed(b []byte) {
-	if f := s.p.cfg.Events.Received; f != nil && len(b) > 0 {
-		f(len(b))
-	}
 	if s.in != nil {
-		s.in.b = append(s.in.b, b...)
+		s.extend(b)
 		b = s.in.b
 	}
 	n := 0
@@ -286,6 +301,19 @@ func (s *session) feed(b []byte) {
 	s.flushLocal()
 }
 
+// extend puts b behind what is left from before.
+func (s *session) extend(b []byte) {
+	if len(b) > len(s.in.b) && len(b)+len(s.in.b) > cap(s.in.b) {
+		grown := takeBuffer() // mostly one that has grown before
+		grown.b = append(append(grown.b, s.in.b...), b...)
+		s.in.releaseFitting()
+		s.in = grown
+	} else {
+		s.in.b = append(s.in.b, b...)
+	}
+	s.noteHeld(cap(s.in.b)) // it may have to wait now
+}
+
 // flushLocal sends local answers that wait for nobody.
 func (s *session) flushLocal() {
 	if s.local {
@@ -294,22 +322,25 @@ func (s *session) flushLocal() {
 	}
 }
 
-// keep holds on to bytes that are not executed yet.
+// keep holds on to bytes that are not executed yet, in a buffer that is not much larger.
 func (s *session) keep(rest []byte) {
+	old := s.in
 	switch {
 	case len(rest) == 0:
-		if s.in == nil {
-			return
-		}
-		s.in.release()
 		s.in = nil
-		s.noteHeld(0)
-	case s.in != nil:
-		s.in.b = s.in.b[:copy(s.in.b, rest)]
-		s.noteHeld(cap(s.in.b))
+	case old != nil && cap(old.b) <= max(2*len(rest), bufferSize):
+		old.b = old.b[:copy(old.b, rest)]
+		return
 	default:
-		s.in = takeBuffer()
+		s.in = takeFitting(len(rest))
 		s.in.b = append(s.in.b, rest...)
+	}
+	if old != nil {
+		old.releaseFitting()
+	}
+	if s.in == nil {
+		s.noteHeld(0)
+	} else {
 		s.noteHeld(cap(s.in.b))
 	}
 }

@@ -144,6 +144,9 @@ func (s *session) stopWriting() {
 
 // noteHeld tells the proxy how much the reader holds of what is not executed yet.
 func (s *session) noteHeld(n int) {
+	if s.holds == int64(n) { // nobody else sets it
+		return
+	}
 	s.mu.Lock()
 	s.holds = int64(n)
 	s.charge()

@@ -5,20 +5,16 @@ import (
 	"io"
 )
 
-// plainChunk is what the reader of a connection without a descriptor waits with. It
-// cannot ask whether there is something to read, so it holds a buffer all the time,
-// and an idle client should not cost a large one.
-const plainChunk = 4 << 10
-
-// readPlain is the reader of a connection without a descriptor. It takes a large
-// buffer only for as long as the small one would be filled.
+// readPlain is the reader of a connection without a descriptor. It cannot ask whether
+// there is something to read, so it holds a buffer all the time, and an idle client
+// should not cost a large one: it takes a chunk only while there is more to read.
 func (s *session) readPlain() error {
-	small := make([]byte, plainChunk)
+	small := make([]byte, smallChunk)
 	buf := small
-	var large *[chunkSize]byte
+	var more *chunk
 	defer func() {
-		if large != nil {
-			chunks.Put(large)
+		if more != nil {
+			s.p.putChunk(more)
 		}
 	}()
 	for {
@@ -29,6 +25,7 @@ func (s *session) readPlain() error {
 		n, err := s.nc.Read(buf)
 		s.parked.Store(false)
 		if n > 0 {
+			s.received(n)
 			s.feed(buf[:n])
 		}
 		switch {
@@ -37,12 +34,12 @@ func (s *session) readPlain() error {
 			return nil
 		case err != nil || s.ending:
 			return err
-		case n == plainChunk && large == nil:
-			large = chunks.Get().(*[chunkSize]byte)
-			buf = large[:]
-		case n < plainChunk && large != nil:
-			chunks.Put(large)
-			large, buf = nil, small
+		case n == smallChunk && more == nil:
+			more = s.p.takeChunk()
+			buf = more.b
+		case more != nil && (n < smallChunk || !s.pending()):
+			s.p.putChunk(more)
+			more, buf = nil, small
 		}
 	}
 }

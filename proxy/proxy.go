@@ -40,7 +40,8 @@ type Proxy struct {
 	knowsSetInfo atomic.Bool
 	fragile      atomic.Bool  // see recall.go
 	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
-	buffered     atomic.Int64 // bytes that slow clients have not taken
+	buffered     atomic.Int64 // bytes that slow clients have not taken, or not ended
+	inHand       atomic.Int64 // bytes of the chunks that readers hold
 	shedding     sync.Mutex   // held by whoever ends clients over the memory limit
 	commands     atomic.Int64
 	health       health
@@ -297,8 +298,12 @@ func (p *Proxy) lanesFull() bool {
 // clients that owe reading are not read from.
 func (p *Proxy) crowded() bool {
 	limit := p.cfg.MemoryLimit
-	return limit > 0 && p.buffered.Load() > limit-limit/8
+	return limit > 0 && p.inBuffers() > limit-limit/8
 }
+
+// inBuffers is how many bytes the proxy holds for clients: what they have not taken, not
+// ended, or what waits in the hands of their readers.
+func (p *Proxy) inBuffers() int64 { return p.buffered.Load() + p.inHand.Load() }
 
 // Stats is a picture of the proxy at one moment.
 type Stats struct {
@@ -309,7 +314,8 @@ type Stats struct {
 	Lanes, PrivateIdle, PrivateBusy, Control int
 	// Commands is how many clients have sent since the start.
 	Commands int64
-	// BufferedBytes is what slow clients have not taken, or not ended.
+	// BufferedBytes is what clients have not taken, or not ended, or what of theirs waits
+	// for an upstream.
 	BufferedBytes int64
 	// UpstreamUp is the last health check's word; UpstreamNotReady the server's own
 	// when it asked for patience.
@@ -322,14 +328,14 @@ type Stats struct {
 const idleClient = 10 << 10
 
 // Held estimates how many bytes are in use for clients. Unlike Stats it costs nothing.
-func (p *Proxy) Held() int64 { return p.buffered.Load() + int64(p.sessions.len())*idleClient }
+func (p *Proxy) Held() int64 { return p.inBuffers() + int64(p.sessions.len())*idleClient }
 
 // Stats counts. It is meant to be asked a few times a second at most.
 func (p *Proxy) Stats() Stats {
 	st := Stats{
 		Clients:       p.sessions.len(),
 		Commands:      p.commands.Load(),
-		BufferedBytes: p.buffered.Load(),
+		BufferedBytes: p.inBuffers(),
 		UpstreamUp:    p.health.up.Load(),
 		Draining:      p.draining.Load(),
 	}

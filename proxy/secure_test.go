@@ -318,6 +318,17 @@ func TestSecureReadAheadIsBounded(t *testing.T) {
 	s.await("the blocked command is called back", func() bool { return s.server.Info("clients", "blocked_clients") == "0" })
 }
 
+// A client that has sent more than a small chunk holds no large one while it is silent.
+func TestSecureSilenceHoldsNoChunk(t *testing.T) {
+	s := startSecure(t, nil)
+	c := s.client()
+	for _, n := range []int{smallChunk + 1, 2 * smallChunk, 12 << 10, 40 << 10} {
+		text := strings.Repeat("x", n)
+		s.expect(c, fmt.Sprintf("$%d\r\n%s\r\n", n, text), "ECHO", text)
+		s.await("nothing is held", func() bool { return s.Stats().BufferedBytes == 0 })
+	}
+}
+
 // A connection that is lost with something in flight tells nothing under TLS.
 func TestSecureLoss(t *testing.T) {
 	s := startSecure(t, nil)
@@ -381,7 +392,7 @@ func TestSecureSizes(t *testing.T) {
 		}
 	}()
 	c := s.client()
-	for _, n := range []int{0, plainChunk - 40, plainChunk, 16 << 10, 64<<10 - 1, 64 << 10, chunkSize + 1, 1 << 20, 5 << 20} {
+	for _, n := range []int{0, smallChunk - 40, smallChunk, 16 << 10, 64<<10 - 1, 64 << 10, chunkSize + 1, 1 << 20, 5 << 20} {
 		value := strings.Repeat("v", n)
 		s.expect(c, "+OK\r\n", "SET", "k", value)
 		s.expect(c, fmt.Sprintf("$%d\r\n%s\r\n", n, value), "GET", "k")

@@ -173,10 +173,7 @@ func (s *session) end() {
 	s.waitIdle()
 	s.dropHandouts()
 	s.dropLane()
-	if s.in != nil {
-		s.in.release()
-		s.in = nil
-	}
+	s.keep(nil)
 	s.mu.Lock()
 	s.out.drop()
 	s.mu.Unlock()
@@ -224,10 +221,10 @@ func (s *session) linger() {
 	if s.nc.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
-	chunk := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(chunk)
+	chunk := s.p.takeChunk()
+	defer s.p.putChunk(chunk)
 	for {
-		if _, err := s.nc.Read(chunk[:]); err != nil {
+		if _, err := s.nc.Read(chunk.b); err != nil {
 			return
 		}
 	}

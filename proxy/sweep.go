@@ -76,11 +76,11 @@ func (p *Proxy) dropSpares() {
 // more than a limit could allow for.
 func (p *Proxy) shed() {
 	limit := p.cfg.MemoryLimit
-	if limit <= 0 || p.buffered.Load() <= limit || !p.shedding.TryLock() {
+	if limit <= 0 || p.inBuffers() <= limit || !p.shedding.TryLock() {
 		return
 	}
 	defer p.shedding.Unlock()
-	for p.buffered.Load() > limit {
+	for p.inBuffers() > limit {
 		var worst *session
 		var most int64
 		for _, s := range p.sessions.all() {
