@@ -90,6 +90,9 @@ type Options struct {
 	Pushed func(frame []byte)
 	// ID is the server's own id of the connection, 0 where it is not known.
 	ID int64
+	// Name is the name under which the server lists the connection, empty where it has
+	// none that tells it from others.
+	Name string
 	// Opaque says that a write which failed tells nothing about how much of it was
 	// sent, as under TLS: every command in it may have been executed.
 	Opaque bool
@@ -127,10 +130,12 @@ type Conn struct {
 	raw       Sink // not nil: bytes pass untouched
 	owner     Sink // is told of the end
 	kind      string
-	epoch     uint64       // counts changes of role
-	seats     atomic.Int32 // sessions that may send at any moment, in this role
-	shared    atomic.Bool  // coalesce, and let giant replies retire it
-	aims      atomic.Int32 // see Aim
+	epoch     uint64                 // counts changes of role
+	seats     atomic.Int32           // sessions that may send at any moment, in this role
+	shared    atomic.Bool            // coalesce, and let giant replies retire it
+	aims      atomic.Int32           // see Aim
+	found     atomic.Pointer[string] // see Found
+	opened    int64                  // when
 
 	busySince atomic.Int64 // when the silence began that the watchdog measures; 0: nothing owed
 	lastRead  atomic.Int64 // when the last bytes came
@@ -168,7 +173,7 @@ func NewConn(nc net.Conn, opts Options) *Conn {
 	if opts.Events == nil {
 		opts.Events = &Events{}
 	}
-	c := &Conn{opts: opts, nc: nc, done: make(chan struct{}), kind: opts.Kind}
+	c := &Conn{opts: opts, nc: nc, opened: nanotime(), done: make(chan struct{}), kind: opts.Kind}
 	c.lastRead.Store(nanotime())
 	c.cond.L = &c.mu
 	c.wfn = c.writeReady
@@ -192,6 +197,12 @@ func NewConn(nc net.Conn, opts Options) *Conn {
 
 // ID is the server's own id of this connection, 0 where it is not known.
 func (c *Conn) ID() int64 { return c.opts.ID }
+
+// Name is the name under which the server lists this connection, empty where it has none.
+func (c *Conn) Name() string { return c.opts.Name }
+
+// OlderThan reports whether the connection was there before another.
+func (c *Conn) OlderThan(other *Conn) bool { return c.opened < other.opened }
 
 // Submit queues n complete commands of sink, raw being exactly their bytes, and
 // sees to it that they leave when the policy says so. It blocks only while more

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 )
 
@@ -63,20 +64,8 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
-	raw := cmd.Raw
-	switch route.Verb {
-	case VerbClientKill:
-		if s.killHere(cmd) {
-			return
-		}
-	case VerbClientUnblock:
-		// An id that blocks nowhere goes as it is: the server knows none such, and says what
-		// else may be wrong.
-		if id, here := virtualID(cmd.Arg(2)); here {
-			if real := s.p.blockedOn(id); real != 0 {
-				raw = replaceArg(cmd, 2, strconv.FormatInt(real, 10))
-			}
-		}
+	if route.Verb == VerbClientKill && s.killHere(cmd) {
+		return
 	}
 	c, err := s.p.controlConn(s.key)
 	if err != nil {
@@ -84,7 +73,39 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 		s.failHere(1)
 		return
 	}
+	raw := cmd.Raw
+	if route.Verb == VerbClientUnblock {
+		raw, c = s.unblockHere(cmd, c)
+	}
 	s.runExclusive(raw, exclusive{conn: c, control: true, closeOnLoss: route.Verb == VerbShutdown})
+}
+
+// unblockHere puts the server's id in the place of one of this proxy in CLIENT UNBLOCK, which
+// is to be sent over c, or the newer connection that it returns. An id that blocks nowhere, or
+// not at the server that can be asked, stays: the server knows none such, and says what else
+// may be wrong.
+func (s *session) unblockHere(cmd resp.Command, c *batcher.Conn) ([]byte, *batcher.Conn) {
+	id, here := virtualID(cmd.Arg(2))
+	if !here {
+		return cmd.Raw, c
+	}
+	blocked := s.p.blockedOn(id)
+	if blocked == nil {
+		return cmd.Raw, c
+	}
+	for !s.p.sameRun(blocked, c) {
+		newer, err := c, error(nil)
+		if c.OlderThan(blocked) {
+			c.Retire() // to where the other leads a newer one will lead too
+			newer, err = s.p.controlConn(s.key)
+		}
+		if err != nil || newer == c {
+			blocked.Landed() // nothing will be sent
+			return cmd.Raw, c
+		}
+		c = newer
+	}
+	return replaceArg(cmd, 2, strconv.FormatInt(blocked.ID(), 10)), c
 }
 
 // killHere runs CLIENT KILL ID <id> [SKIPME yes|no], in any order, for an id of this
@@ -169,21 +190,21 @@ func virtualID(arg []byte) (id int64, here bool) {
 	return id, err == nil && id >= firstID
 }
 
-// blockedOn is the server's id of the connection on which a session's blocking
-// command is under way, 0 if there is none. It is for a CLIENT UNBLOCK that a client has
-// sent, after which the connection is not used for another.
-func (p *Proxy) blockedOn(id int64) int64 {
+// blockedOn is the connection on which a session's blocking command is under way, nil if
+// there is none. It is for a CLIENT UNBLOCK that a client has sent, after which the
+// connection is not used for another.
+func (p *Proxy) blockedOn(id int64) *batcher.Conn {
 	s := p.sessions.find(id)
 	if s == nil {
-		return 0
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.active == nil || !s.active.patient || s.active.settled {
-		return 0
+		return nil
 	}
 	s.active.conn.Aim()
-	return s.active.conn.ID()
+	return s.active.conn
 }
 
 // replaceArg encodes cmd with argument i replaced.

@@ -14,6 +14,7 @@
 //	submit                                  class shared: the lane
 //	exclusive, large, pin, leave            commands that need a connection of their own
 //	streams, parked, rearm, fresh, calls    what stream consumers mean, see package reclaim
+//	recall, witness, dismiss                blocked commands that are to end
 //	state, clientcmd, local, urgent         the other classes, one handler each
 //	hub, spares                             upstream connections by key
 //

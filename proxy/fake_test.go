@@ -41,6 +41,7 @@ type fakeConn struct {
 	blocked bool
 	deaf    bool // nothing more is read from it for now
 	db      string
+	name    string
 	kind    string // by the name it has been given
 }
 
@@ -171,8 +172,14 @@ func (f *fakeServer) standard(c *fakeConn, args []string) string {
 	case "PING":
 		return "+PONG\r\n"
 	case "CLIENT SETNAME":
-		c.kind = args[2][strings.LastIndex(args[2], ":")+1:]
+		c.name, c.kind = args[2], args[2][strings.LastIndex(args[2], ":")+1:]
 		return "+OK\r\n"
+	case "CLIENT LIST":
+		id, _ := strconv.ParseInt(args[3], 10, 64)
+		if listed := f.conns[id]; listed != nil {
+			return bulkReply(fmt.Sprintf("id=%d name=%s age=0\n", id, listed.name))
+		}
+		return bulkReply("")
 	case "CLIENT ID":
 		return fmt.Sprintf(":%d\r\n", c.id)
 	case "CLIENT UNBLOCK":

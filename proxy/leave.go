@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"time"
 
 	"streamproxy/batcher"
@@ -65,8 +66,8 @@ func (s *session) unblock(e *exclusive) {
 		}
 		err := s.recall(e)
 		switch {
-		case upstream.Refused(err):
-			// Not allowed to: the read runs to its BLOCK. Without one the end of our
+		case upstream.Refused(err), errors.Is(err, errStranger):
+			// Not allowed to, or it might hit another: the read runs to its BLOCK. Without one the end of our
 			// sending side has to do.
 			if waitsForEver(e.cmd) {
 				s.endSending(e)

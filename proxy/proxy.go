@@ -39,6 +39,7 @@ type Proxy struct {
 	maxBulk      atomic.Int64
 	knowsSetInfo atomic.Bool
 	fragile      atomic.Bool  // see recall.go
+	cannotList   sync.Once    // the warning of it, see witness.go
 	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
 	buffered     atomic.Int64 // bytes that slow clients have not taken, or not ended
 	inHand       atomic.Int64 // bytes of the chunks that readers hold
@@ -91,7 +92,7 @@ func New(cfg Config) (*Proxy, error) {
 		UserTimeout: cfg.UpstreamTimeout,
 		PasswordOf:  p.identities.passwordOf,
 		Gate:        upstream.NewGate(maxDials, upstream.DefaultBackoff()),
-		Name:        func(kind string) string { return upstream.ConnName(host, kind) },
+		Name:        connNames(host),
 	}
 	if p.partings, err = newPartings(p.sessions.find); err != nil {
 		return nil, err
@@ -212,7 +213,7 @@ func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options
 		}
 		return nil, err
 	}
-	opts.ID = greeting.ID
+	opts.ID, opts.Name = greeting.ID, greeting.Name
 	opts.Opaque = p.cfg.Upstream.TLS != nil
 	opts.Events = &p.cfg.BatchEvents
 	opts.RoundTrip = greeting.Took / 2 // a connect and a greeting
@@ -267,10 +268,15 @@ func (p *Proxy) controlConn(key upstream.Key) (*batcher.Conn, error) {
 
 func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 	var l *batcher.Lane
-	opts := batcher.Options{Kind: "control", Timeout: p.cfg.UpstreamTimeout, Closed: func(c *batcher.Conn) {
-		p.conns.Delete(c)
-		l.Lost(c)
-	}}
+	opts := batcher.Options{
+		Kind:    "control",
+		Timeout: p.cfg.UpstreamTimeout,
+		Closed: func(c *batcher.Conn) {
+			p.conns.Delete(c)
+			l.Lost(c)
+		},
+		Emptied: (*batcher.Conn).Close, // see witness
+	}
 	l = batcher.NewLane(batcher.LaneOptions{
 		Dial: func(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
 			return p.dial(ctx, key, opts)

@@ -50,25 +50,27 @@ func (s *session) aim(e *exclusive) *batcher.Conn {
 	return e.conn
 }
 
-// recall calls a blocked command back, unless it has its reply.
+// recall calls a blocked command back, unless it has its reply. Errors are witness's, and the
+// server's own.
 func (s *session) recall(e *exclusive) error {
 	c := s.aim(e)
 	if c == nil {
 		return nil
 	}
-	if c.Dead() { // its id may be another's at the next run of the server
-		return nil
-	}
 	ctx, cancel := s.p.within(unblockPatience)
 	defer cancel()
+	by, err := s.p.witness(ctx, c)
+	if err != nil {
+		c.Landed() // it was not sent
+		return err
+	}
+	unblock := []string{"CLIENT", "UNBLOCK", strconv.FormatInt(c.ID(), 10)}
 	careful := e.recalled != nil && s.p.fragile.Load()
-	var err error
 	if careful {
 		e.recalled.Store(true)
-		err = s.p.control.UnblockError(ctx, c.ID())
-	} else {
-		_, err = s.p.control.Unblock(ctx, c.ID())
+		unblock = append(unblock, "ERROR")
 	}
+	_, err = s.p.ask(ctx, by, unblock...)
 	if err == nil && !careful || upstream.Refused(err) || upstream.Busy(err) {
 		c.Landed()
 	}

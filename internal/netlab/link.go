@@ -49,7 +49,7 @@ type Stats struct {
 
 // Link forwards connections. All methods are safe for concurrent use.
 type Link struct {
-	upstream string
+	upstream atomic.Pointer[string]
 	addr     net.Addr
 	delay    atomic.Int64
 	faults   faults
@@ -71,9 +71,10 @@ func Start(o Options) (*Link, error) {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
-	l := &Link{upstream: o.Upstream, pairs: make(map[*pair]struct{})}
+	l := &Link{pairs: make(map[*pair]struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.delay.Store(int64(o.Delay))
+	l.SetUpstream(o.Upstream)
 	l.faults.init()
 	if err := l.listen(o.Listen); err != nil {
 		l.cancel()
@@ -108,6 +109,10 @@ func (l *Link) Addr() string { return l.addr.String() }
 // SetDelay changes the one-way delay for what arrives from now on. What is
 // under way is not overtaken.
 func (l *Link) SetDelay(d time.Duration) { l.delay.Store(int64(d)) }
+
+// SetUpstream changes where connections lead from now on, in the form of Options.Upstream.
+// Those that are open stay where they are.
+func (l *Link) SetUpstream(addr string) { l.upstream.Store(&addr) }
 
 // Stats returns the counters.
 func (l *Link) Stats() Stats {
@@ -152,7 +157,8 @@ func (l *Link) accept(front net.Listener) {
 
 // carry connects client to upstream and stays until the connection has ended.
 func (l *Link) carry(client net.Conn) {
-	server, err := new(net.Dialer).DialContext(l.ctx, network(l.upstream), l.upstream)
+	upstream := *l.upstream.Load()
+	server, err := new(net.Dialer).DialContext(l.ctx, network(upstream), upstream)
 	if err != nil {
 		l.failed.Add(1)
 		reset(client)

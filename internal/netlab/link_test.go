@@ -281,3 +281,28 @@ func BenchmarkThroughput(b *testing.B) {
 		})
 	}
 }
+
+// A link that is led elsewhere takes new connections there, and leaves the open ones alone.
+func TestSetUpstream(t *testing.T) {
+	say := func(word string) string {
+		return serve(t, func(c net.Conn) {
+			if _, err := io.ReadFull(c, make([]byte, 1)); err == nil {
+				_, _ = io.WriteString(c, word)
+			}
+		})
+	}
+	l := startLink(t, Options{Upstream: say("old")})
+	before := dial(t, l.Addr())
+	for l.Stats().Open == 0 {
+		runtime.Gosched()
+	}
+	l.SetUpstream(say("new"))
+	for c, want := range map[net.Conn]string{before: "old", dial(t, l.Addr()): "new"} {
+		if _, err := c.Write([]byte("?")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(c); err != nil || string(got) != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -104,21 +103,6 @@ func (c *Control) Close() { c.client.Close() }
 // or lacks its master from one that cannot be reached (Unavailable).
 func (c *Control) Ping(ctx context.Context) error {
 	return c.do(ctx, "PING").Error()
-}
-
-// Unblock ends the blocked command of the connection that the server knows as
-// id, as if its timeout had passed, and reports whether one was blocked. An id
-// belongs to one run of the server. Errors: Refused where the user may not or
-// the server cannot; Busy under a slow script, to be tried again.
-func (c *Control) Unblock(ctx context.Context, id int64) (bool, error) {
-	n, err := c.do(ctx, "CLIENT", "UNBLOCK", strconv.FormatInt(id, 10)).AsInt64()
-	return n == 1, err
-}
-
-// UnblockError is Unblock with an error, "UNBLOCKED …", for the command's reply. It is
-// the form that servers bear which cannot tell a postponed command from a blocked one.
-func (c *Control) UnblockError(ctx context.Context, id int64) error {
-	return c.do(ctx, "CLIENT", "UNBLOCK", strconv.FormatInt(id, 10), "ERROR").Error()
 }
 
 func (c *Control) do(ctx context.Context, args ...string) rueidis.RedisResult {

@@ -99,36 +99,6 @@ func TestFactsDenied(t *testing.T) {
 	}
 }
 
-func TestUnblock(t *testing.T) {
-	s := redistest.Start(t)
-	d := dialerFor(t, s.URL())
-	control := newControl(t, d)
-	c, g := mustDial(t, d, Key{Proto: 2})
-	if unblocked, err := control.Unblock(t.Context(), g.ID); unblocked || err != nil {
-		t.Errorf("an idle connection: %v, %v", unblocked, err)
-	}
-	if err := c.SendCommand("BLPOP", "k", "0"); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		unblocked, err := control.Unblock(t.Context(), g.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if unblocked {
-			break
-		}
-	}
-	if reply, err := c.ReadReply(); reply != "*-1\r\n" || err != nil {
-		t.Errorf("the blocked command got %q, %v", reply, err)
-	}
-	s.Do("ACL", "SETUSER", "low", "on", ">p", "+ping")
-	_, err := newControl(t, dialerFor(t, "redis://low:p@"+s.Addr())).Unblock(t.Context(), g.ID)
-	if !Refused(err) {
-		t.Errorf("denied: %v", err)
-	}
-}
-
 // One connection however many callers, and a new one after a restart.
 func TestControlConnections(t *testing.T) {
 	s := redistest.Start(t)
@@ -216,9 +186,6 @@ func TestControlOnMiniredis(t *testing.T) {
 	f, err := control.Facts(t.Context())
 	if err != nil || f.RunID != "" || f.MaxBulk != DefaultMaxBulk || f.Databases != 16 {
 		t.Errorf("%+v, %v", f, err)
-	}
-	if _, err := control.Unblock(t.Context(), 1); !Refused(err) {
-		t.Errorf("unblock: %v", err)
 	}
 	for _, proto := range []int{2, 3} {
 		c, g := mustDial(t, d, Key{Proto: proto, DB: 1})

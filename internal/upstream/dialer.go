@@ -26,6 +26,9 @@ type Greeting struct {
 	Took time.Duration
 	// ID is the server's id of the connection, 0 where it would not tell.
 	ID int64
+	// Name is the name under which the server lists the connection, empty where it would
+	// not take one.
+	Name string
 	// Hello is the raw reply to HELLO, nil for protocol 2.
 	Hello []byte
 	// Select is the raw reply to SELECT, nil for database 0.
@@ -61,7 +64,8 @@ type Dialer struct {
 }
 
 // ConnName is the name under which connections of this proxy appear in CLIENT
-// LIST: streamproxy:<host>:<kind>. Redis refuses names with spaces or bytes
+// LIST: streamproxy:<host>:<kind>. What follows the host's name there, and tells one
+// connection from others, is the caller's to add to it. Redis refuses names with spaces or bytes
 // that do not print, so those become underscores.
 func ConnName(host, kind string) string {
 	clean := func(r rune) rune {

@@ -22,6 +22,15 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("handshake: %s: %s", e.Step, errorText(e.Reply))
 }
 
+// ReplyError is the server's error reply to a command.
+type ReplyError struct {
+	// Reply is the error as it came, CRLF included.
+	Reply []byte
+}
+
+// Error quotes the server.
+func (e *ReplyError) Error() string { return errorText(e.Reply) }
+
 // errorText strips the framing of an error reply: "-ERR x\r\n" or "!5\r\nERR x\r\n".
 func errorText(reply []byte) string {
 	if len(reply) > 0 && reply[0] == '!' {
@@ -36,6 +45,10 @@ func serverText(err error) string {
 	var he *HandshakeError
 	if errors.As(err, &he) {
 		return errorText(he.Reply)
+	}
+	var reply *ReplyError
+	if errors.As(err, &reply) {
+		return errorText(reply.Reply)
 	}
 	var re *rueidis.RedisError
 	if errors.As(err, &re) && !re.IsNil() {

@@ -55,7 +55,7 @@ func newHandshake(k Key, user string, password *string, name string) *handshake 
 		h.add("SELECT", takeSelect, "SELECT", strconv.Itoa(k.DB))
 	}
 	if name != "" {
-		h.add("CLIENT SETNAME", tolerate, "CLIENT", "SETNAME", name)
+		h.add("CLIENT SETNAME", takeName(name), "CLIENT", "SETNAME", name)
 	}
 	h.add("CLIENT ID", takeID, "CLIENT", "ID")
 	h.add("PING", takePing, "PING")
@@ -138,12 +138,18 @@ func takeSelect(g *Greeting, reply []byte) error {
 	return must("SELECT")(g, reply)
 }
 
-// tolerate accepts any answer: a name is a convenience for whoever reads CLIENT
-// LIST, and ACLs and old servers may refuse it.
-func tolerate(*Greeting, []byte) error { return nil }
+// takeName accepts refusal: ACLs and old servers may have none of it.
+func takeName(name string) func(*Greeting, []byte) error {
+	return func(g *Greeting, reply []byte) error {
+		if !isError(reply) {
+			g.Name = name
+		}
+		return nil
+	}
+}
 
 // takeID accepts refusal too: servers before 5.0 and many embedded ones know no
-// ids. Without one the connection cannot be unblocked, see Control.Unblock.
+// ids. Without one what blocks on the connection cannot be called back.
 func takeID(g *Greeting, reply []byte) error {
 	if reply[0] == ':' {
 		g.ID, _ = strconv.ParseInt(string(bytes.TrimSpace(reply[1:])), 10, 64)

@@ -216,7 +216,7 @@ func TestVirtualIDs(t *testing.T) {
 }
 
 // number takes an integer out of its reply.
-func number(t *testing.T, reply string) string {
+func number(t testing.TB, reply string) string {
 	t.Helper()
 	n, found := strings.CutPrefix(strings.TrimSpace(reply), ":")
 	if !found {
