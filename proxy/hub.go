@@ -84,7 +84,11 @@ func (h *hub) shareSpare() *batcher.Conn {
 
 // dial opens a connection of the hub's key.
 func (h *hub) dial(ctx context.Context, kind string) (*batcher.Conn, error) {
-	return h.p.dial(ctx, h.key, batcher.Options{
+	rank := upstream.ForOne
+	if kind == "lane" {
+		rank = upstream.ForMany
+	}
+	return h.p.dial(ctx, rank, h.key, batcher.Options{
 		Kind:    kind,
 		Shared:  kind == "lane",
 		Policy:  h.p.cfg.Flush,

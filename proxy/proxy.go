@@ -203,8 +203,8 @@ func (p *Proxy) allHubs() []*hub {
 }
 
 // dial opens one upstream connection and registers it.
-func (p *Proxy) dial(ctx context.Context, key upstream.Key, opts batcher.Options) (*batcher.Conn, error) {
-	nc, greeting, err := p.dialer.Dial(ctx, key, opts.Kind)
+func (p *Proxy) dial(ctx context.Context, rank upstream.Rank, key upstream.Key, opts batcher.Options) (*batcher.Conn, error) {
+	nc, greeting, err := p.dialer.DialFor(ctx, rank, key, opts.Kind)
 	if err != nil {
 		p.failed(err)
 		var he *upstream.HandshakeError
@@ -279,7 +279,7 @@ func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 	}
 	l = batcher.NewLane(batcher.LaneOptions{
 		Dial: func(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
-			return p.dial(ctx, key, opts)
+			return p.dial(ctx, upstream.ForMany, key, opts)
 		},
 		Pause:  p.dialer.Gate.Pause,
 		Events: &p.cfg.BatchEvents,

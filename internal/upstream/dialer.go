@@ -81,12 +81,13 @@ func ConnName(host, kind string) string {
 // *HandshakeError carries the server's refusal; Unavailable tells what is worth
 // another attempt. No byte that follows the handshake has been read.
 func (d *Dialer) Dial(ctx context.Context, k Key, kind string) (net.Conn, Greeting, error) {
+	return d.DialFor(ctx, ForMany, k, kind)
+}
+
+// DialFor is Dial with a place at the gate.
+func (d *Dialer) DialFor(ctx context.Context, rank Rank, k Key, kind string) (net.Conn, Greeting, error) {
 	if d.Gate == nil {
 		return d.dial(ctx, k, kind)
-	}
-	rank := ForMany
-	if kind == "private" {
-		rank = ForOne
 	}
 	if err := d.Gate.Enter(ctx, rank); err != nil {
 		return nil, Greeting{}, err
