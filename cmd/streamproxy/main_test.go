@@ -109,7 +109,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestLivezURL(t *testing.T) {
+func TestPageURL(t *testing.T) {
 	for listen, want := range map[string]string{
 		"127.0.0.1:9380": "http://127.0.0.1:9380/livez",
 		":9380":          "http://127.0.0.1:9380/livez",
@@ -119,9 +119,9 @@ func TestLivezURL(t *testing.T) {
 		"off":            "",
 		"9380":           "",
 	} {
-		got, err := livez(listen)
+		got, err := pageURL(listen, "/livez")
 		if got != want || (err == nil) != (want != "") {
-			t.Errorf("livez(%q) = %q, %v; want %q", listen, got, err, want)
+			t.Errorf("pageURL(%q) = %q, %v; want %q", listen, got, err, want)
 		}
 	}
 }

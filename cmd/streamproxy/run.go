@@ -35,6 +35,7 @@ func commands() []command {
 		{"demo", "[--duration 15s] [--upstream URL]", "show direct and proxied clients side by side, with an embedded server or URL's", showDemo},
 		{"check", "[--dial] [flags]", "validate the configuration and print it; --dial also greets the server", check},
 		{"healthcheck", "[--url URL]", "ask a running proxy whether it lives; exit code 0 or 1", healthcheck},
+		{"wait", "[--for drained|ready|started] [--timeout 30s]", "return when the proxy beside is ready, or started, or has ended", wait},
 		{"version", "", "print the version", printVersion},
 		{"docs", "--out DIR", "write flags.md and metrics.md", writeDocs},
 	}

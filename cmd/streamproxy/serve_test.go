@@ -54,7 +54,7 @@ func startProxy(t *testing.T, upstream string, args ...string) *running {
 
 // page returns what telemetry answers, or nothing while it does not.
 func (r *running) page(path string) string {
-	client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(r.pages + path)
 	if err != nil {
 		return ""
