@@ -27,6 +27,7 @@ type health struct {
 	learned      int64
 	runID        string // empty: it is not known
 	firstFailure atomic.Bool
+	doubted      atomic.Bool  // a lane was lost: the address may lead elsewhere by now
 	silentSince  atomic.Int64 // unix nanoseconds: no check has been answered since; 0: the last was
 	check        chan struct{}
 }
@@ -82,7 +83,10 @@ func (p *Proxy) checkUpstream() error {
 	ctx, cancel := p.within(healthTimeout)
 	defer cancel()
 	var err error
-	if p.health.up.Load() {
+	if p.health.doubted.Swap(false) {
+		err = p.control.Renew() // the present connection may hang at the server before
+	}
+	if err == nil && p.health.up.Load() {
 		err = p.control.Ping(ctx)
 	}
 	if err != nil || !p.health.up.Load() || p.control.Connections() != p.health.learned {
@@ -139,6 +143,14 @@ func (p *Proxy) learn(ctx context.Context) error {
 		return err
 	}
 	asked := p.control.Connections() // before, so that one more meanwhile is noticed
+	run, err := p.control.RunID(ctx)
+	if err != nil {
+		return err
+	}
+	if run != "" && run == p.health.runID {
+		p.health.learned = asked
+		return nil
+	}
 	facts, err := p.control.Facts(ctx)
 	if err != nil {
 		return err

@@ -6,14 +6,20 @@ import (
 )
 
 // rerun makes the fake server the n-th run of one that is back too quickly for anybody to
-// find it away. What it says of itself is new; named tells whether that includes its run.
+// find it away. What it says of itself is new to connections that are; named tells whether
+// that includes its run.
 func (f *fakeServer) rerun(n int64, named bool) {
+	f.mu.Lock()
+	before, past := f.answer, f.ids
+	f.mu.Unlock()
 	info := "redis_version:7.0.15\r\n"
 	if named {
 		info += fmt.Sprintf("run_id:%d\r\n", n)
 	}
-	f.script(func(_ *fakeConn, args []string) (string, bool) {
+	f.script(func(c *fakeConn, args []string) (string, bool) {
 		switch {
+		case c.id <= past:
+			return before(c, args)
 		case args[0] == "INFO":
 			return bulkReply(info), true
 		case args[0] == "CONFIG" && args[2] == "proto-max-bulk-len":
@@ -44,4 +50,18 @@ func TestQuickRestartIsNoticed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Another server has taken over the address, and the health check's own connection hangs at
+// the one before: what the new one is like is learned all the same.
+func TestSwitchBesideAnOldControl(t *testing.T) {
+	f := startFake(t)
+	f.rerun(1<<20, true)
+	p := startProxy(t, f, nil)
+	until(t, "the server to be known", func() bool { return p.maxBulk.Load() == 1<<20 && p.health.up.Load() })
+	expect(t, p.client(), bulkReply("a"), "GET", "a")
+	f.rerun(1<<20+1, true)
+	f.cut("lane")
+	f.cut("private")
+	until(t, "the other server to be known", func() bool { return p.maxBulk.Load() == 1<<20+1 && p.health.up.Load() })
 }

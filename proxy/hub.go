@@ -105,6 +105,7 @@ func (h *hub) lost(c *batcher.Conn) {
 	h.spares.take(c)
 	for _, l := range h.lanes {
 		if l.Lost(c) && !h.p.stopping() && h.used() {
+			h.p.health.doubted.Store(true)
 			h.p.checkNow()
 			l.Want()
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,22 +26,53 @@ const controlPing = time.Minute
 // the dialer's target, options and credentials. Methods are safe for concurrent
 // use; each is bounded by its context, a dial also by the dialer's timeout.
 type Control struct {
-	client rueidis.Client
+	dialer *Dialer
 	opened atomic.Int64
+
+	mu     sync.Mutex
+	client rueidis.Client
+	closed bool
 }
 
 // NewControl never waits for the server: that one may well start later. The
 // error tells of an unusable configuration.
 func NewControl(d *Dialer) (*Control, error) {
+	c := &Control{dialer: d}
+	client, err := c.newClient()
+	if err != nil {
+		return nil, err
+	}
+	c.client = client
+	return c, nil
+}
+
+func (c *Control) newClient() (rueidis.Client, error) {
 	var started atomic.Bool
-	c := &Control{}
-	client, err := rueidis.NewClient(c.options(d, &started))
+	client, err := rueidis.NewClient(c.options(c.dialer, &started))
 	started.Store(true)
 	if client == nil {
 		return nil, fmt.Errorf("control plane: %w", err)
 	}
-	c.client = client
-	return c, nil
+	return client, nil
+}
+
+// Renew has the next question go over a new connection, to wherever the address leads by
+// then. What is in flight on the present one has one second to finish.
+func (c *Control) Renew() error {
+	client, err := c.newClient()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	old := c.client
+	if c.closed {
+		old = client
+	} else {
+		c.client = client
+	}
+	c.mu.Unlock()
+	old.Close()
+	return nil
 }
 
 // errNotStarted answers the dial that the library insists on while it is being
@@ -97,7 +129,18 @@ func (c *Control) options(d *Dialer, started *atomic.Bool) rueidis.ClientOption 
 func (c *Control) Connections() int64 { return c.opened.Load() }
 
 // Close ends the control connection. What is in flight has one second to finish.
-func (c *Control) Close() { c.client.Close() }
+func (c *Control) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.present().Close()
+}
+
+func (c *Control) present() rueidis.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.client
+}
 
 // Ping asks whether the server serves. NotReady tells a server that is loading
 // or lacks its master from one that cannot be reached (Unavailable).
@@ -106,13 +149,15 @@ func (c *Control) Ping(ctx context.Context) error {
 }
 
 func (c *Control) do(ctx context.Context, args ...string) rueidis.RedisResult {
-	return c.client.Do(ctx, c.client.B().Arbitrary(args...).Build())
+	client := c.present()
+	return client.Do(ctx, client.B().Arbitrary(args...).Build())
 }
 
 func (c *Control) doMulti(ctx context.Context, commands ...[]string) []rueidis.RedisResult {
+	client := c.present()
 	built := make([]rueidis.Completed, len(commands))
 	for i, args := range commands {
-		built[i] = c.client.B().Arbitrary(args...).Build()
+		built[i] = client.B().Arbitrary(args...).Build()
 	}
-	return c.client.DoMulti(ctx, built...)
+	return client.DoMulti(ctx, built...)
 }

@@ -128,6 +128,27 @@ func TestControlConnections(t *testing.T) {
 	}
 }
 
+// Renewed, it asks over another connection, and closes the one before; after its end no more.
+func TestControlRenew(t *testing.T) {
+	s := redistest.Start(t)
+	control := newControl(t, dialerFor(t, s.URL()))
+	for n := int64(1); n < 4; n++ {
+		for range 2 {
+			awaitPing(t, control)
+		}
+		if got := control.Connections(); got != n {
+			t.Errorf("%d connections, want %d", got, n)
+		}
+		if err := control.Renew(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	control.Close()
+	if err := control.Renew(); err != nil || control.Ping(t.Context()) == nil {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
 func TestControlStartsBeforeTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	s.Kill()
