@@ -50,7 +50,8 @@ func proxysAt(watch *client, what string) (ids []string) {
 	watch.t.Helper()
 	for line := range strings.Lines(watch.ask("CLIENT", "LIST")) {
 		if strings.Contains(line, " name=streamproxy:") && strings.Contains(line, what+" ") {
-			id, _, _ := strings.Cut(strings.TrimPrefix(line[strings.Index(line, "id="):], "id="), " ")
+			_, id, _ := strings.Cut(line, "id=") // the first line stands behind its length
+			id, _, _ = strings.Cut(id, " ")
 			ids = append(ids, id)
 		}
 	}
