@@ -39,13 +39,16 @@ const (
 // skipCommand stands directly before a RESET that the server does not answer.
 const skipCommand = "*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n"
 
-// skips recognises CLIENT REPLY SKIP, with an inline command's line as its argument.
-func skips(cmd resp.Command, inline bool) bool {
-	if inline {
-		return strings.EqualFold(strings.Join(strings.Fields(string(cmd.Arg(0))), " "), "client reply skip")
+// skips recognises CLIENT REPLY SKIP.
+func skips(raw []byte) bool {
+	if len(raw) > 0 && raw[0] != '*' {
+		return strings.EqualFold(strings.Join(strings.Fields(string(raw)), " "), "client reply skip")
 	}
-	return len(cmd.Raw) == len(skipCommand) && strings.EqualFold(string(cmd.Raw), skipCommand)
+	return strings.EqualFold(string(raw), skipCommand)
 }
+
+// maxCrumbs is how much of a command that comes in pieces is kept to see whether it is that.
+const maxCrumbs = 2 * len(skipCommand)
 
 // Reply implements batcher.Sink.
 func (r *pipe) Reply(b []byte, _, _ int) {
@@ -151,7 +154,7 @@ func (s *session) pinTo(c *batcher.Conn, cmd []byte) {
 	s.private.Store(c.ID())
 	s.scan.Reset()
 	s.partial = false
-	s.skipping = skips(resp.Command{Raw: cmd}, false)
+	s.skipping = skips(cmd)
 	if len(cmd) > 0 {
 		_ = c.WriteBody(cmd, false) // its reader tells of its end
 	}
@@ -183,16 +186,25 @@ func (s *session) untilReset(b []byte) (n int, reset bool) {
 		}
 		n += m
 		s.pinSize += m
+		raw := b[n-m : n]
+		if !done || s.pinSize > m { // in pieces
+			s.crumbs = append(s.crumbs, raw[:min(m, maxCrumbs-len(s.crumbs))]...)
+		}
 		if !done {
 			break
 		}
 		whole := s.pinSize == m // else it is longer than this word or comes in crumbs
 		s.pinSize = 0
-		cmd := resp.Command{Raw: b[n-m : n], Args: s.scan.Args()}
+		cmd := resp.Command{Raw: raw, Args: s.scan.Args()}
 		if whole && cmd.Len() == 1 && fold(cmd.Arg(0), "reset") {
 			return n, true
 		}
-		s.skipping = whole && cmd.Len() > 0 && skips(cmd, s.scan.Inline())
+		if !whole {
+			raw, s.crumbs = s.crumbs, nil
+		}
+		if cmd.Len() > 0 {
+			s.skipping = len(raw) < maxCrumbs && skips(raw)
+		}
 	}
 	return len(b), false
 }

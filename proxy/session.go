@@ -48,6 +48,7 @@ type session struct {
 	// command under way has been passed on.
 	unframed bool
 	pinSize  int
+	crumbs   []byte        // the beginning of what came in pieces
 	skipping bool          // the last command was CLIENT REPLY SKIP
 	wrote    *batcher.Conn // carried the session's last write, see wait.go
 	counts   [numClasses]int
