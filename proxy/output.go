@@ -49,6 +49,9 @@ func (s *session) flush() {
 			break
 		}
 		s.writing, s.inWrite = false, 0
+		if s.charged != s.holds { // it was slow, or between a reply and its flush, when it was charged
+			s.charge()
+		}
 		if took := s.servedNow(); took > 0 {
 			total, trip, s.trip = took, s.trip, 0
 		}

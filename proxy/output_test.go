@@ -216,3 +216,22 @@ func TestFailureBehindSlowClient(t *testing.T) {
 		t.Errorf("the end is %.100q", got[len(reply):])
 	}
 }
+
+// What was counted between a reply and its flush counts no more when the client has taken it.
+func TestTakenIsNotCounted(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	s, client := bare(t, p)
+	g := book(s, &segment{}, 1)
+	reply := bulkReply("a")
+	g.Reply([]byte(reply), 1, 0)
+	s.noteHeld(10)
+	if n := p.buffered.Load(); n != int64(len(reply)+10) {
+		t.Errorf("%d bytes are counted", n)
+	}
+	g.Flush()
+	received(t, client, len(reply))
+	if n := p.buffered.Load(); n != 10 {
+		t.Errorf("%d bytes are counted of 10 that are held", n)
+	}
+}
