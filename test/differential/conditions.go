@@ -42,7 +42,8 @@ func (d *draft) identify(conn int) {
 	case 0:
 		d.add(conn, "HELLO", d.pick("2", "3"), "AUTH", name, password)
 	case 1:
-		d.add(conn, "hello", "3", "setname", "me", "auth", name, password)
+		// In this order: Redis 7.0 keeps the name that stood before a wrong password.
+		d.add(conn, "hello", "3", "auth", name, password, "setname", "me")
 	default:
 		d.add(conn, d.pick("AUTH", "auth"), name, password)
 	}
