@@ -11,7 +11,7 @@
 //	identity, prover, turns, failures       who it is, and how that is asked
 //	replies, output                         what it is answered, in order, at its pace
 //	class, table, options                   which command is what
-//	submit                                  class shared: the lane
+//	submit, weight                          class shared: the lane, and what is too heavy for it
 //	exclusive, large, pin, leave            commands that need a connection of their own
 //	streams, parked, rearm, fresh, calls    what stream consumers mean, see package reclaim
 //	recall, witness, dismiss                blocked commands that are to end
