@@ -33,12 +33,14 @@ const (
 	ClassUrgent
 	// ClassLocal is answered by the proxy itself.
 	ClassLocal
+	// ClassDenied is what the operator does not let through.
+	ClassDenied
 
 	numClasses
 )
 
 var classNames = [numClasses]string{
-	"unknown", "shared", "state", "blocking", "wait", "transaction", "subscriber", "for_good", "urgent", "local",
+	"unknown", "shared", "state", "blocking", "wait", "transaction", "subscriber", "for_good", "urgent", "local", "denied",
 }
 
 // String returns the class as it stands in the metric's label.

@@ -11,8 +11,8 @@ func TestClassNames(t *testing.T) {
 		}
 		seen[name] = true
 	}
-	if len(seen) != 10 {
-		t.Errorf("%d classes, want 10", len(seen))
+	if len(seen) != 11 {
+		t.Errorf("%d classes, want 11", len(seen))
 	}
 	var zero Route
 	if zero.Class != ClassUnknown {

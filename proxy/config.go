@@ -38,6 +38,9 @@ type Config struct {
 	PrivateMinIdle int
 	// SharedCommands names unknown or module commands that may share a lane.
 	SharedCommands []string
+	// Deny names commands, or CONTAINER|SUBCOMMAND, that clients may not send, see
+	// CheckDenied.
+	Deny []string
 
 	// MaxClients bounds client connections; one more gets Redis's own error.
 	MaxClients int

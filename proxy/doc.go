@@ -13,6 +13,7 @@
 //	class, table, options                   which command is what
 //	submit, weight                          class shared: the lane, and what is too heavy for it
 //	exclusive, large, pin, leave            commands that need a connection of their own
+//	deny, sift                              commands that clients may not send
 //	streams, parked, rearm, fresh, calls    what stream consumers mean, see package reclaim
 //	recall, witness, dismiss                blocked commands that are to end
 //	state, clientcmd, local, urgent         the other classes, one handler each

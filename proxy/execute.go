@@ -45,7 +45,7 @@ func (s *session) execute(b []byte) int {
 			return len(b)
 		}
 		if !done {
-			if s.scan.Declared() <= largeCommand || s.scan.Inline() {
+			if s.scan.Declared() <= largeCommand || s.scan.Inline() || s.p.denials != nil && s.undecided() {
 				break
 			}
 			s.submitRun(b, run)
@@ -57,7 +57,7 @@ func (s *session) execute(b []byte) int {
 		if cmd.Len() > 0 && !s.scan.Inline() && s.authed {
 			route := s.p.table.Load().Classify(cmd)
 			s.count(route.Class)
-			v := s.judge(cmd)
+			v := s.judge(cmd, route)
 			if route.Class == ClassShared && passes(v) {
 				if run.to != start || run.n == 0 {
 					s.submitRun(b, run)
@@ -122,15 +122,11 @@ func (s *session) block(b []byte, start, size, n int) stretch {
 // uncommon handles what is not a canonical command of an authenticated client:
 // nothing at all, an inline line, a command before AUTH.
 func (s *session) uncommon(cmd resp.Command) {
-	if s.scan.Inline() && cmd.Len() > 0 {
-		defer s.trimLine()
-		var err error
-		s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], cmd.Arg(0))
-		if err != nil {
-			s.protocolError(err)
-			return
-		}
-		cmd = resp.Command{Raw: s.line, Args: s.spans}
+	defer s.trimLine()
+	cmd, err := s.unline(cmd)
+	if err != nil {
+		s.protocolError(err)
+		return
 	}
 	if cmd.Len() == 0 {
 		return
@@ -149,6 +145,17 @@ func (s *session) uncommon(cmd resp.Command) {
 	}
 }
 
+// unline splits an inline command into its words, and returns any other as it is. The
+// result is good until the next one.
+func (s *session) unline(cmd resp.Command) (resp.Command, error) {
+	if !s.scan.Inline() || cmd.Len() == 0 {
+		return cmd, nil
+	}
+	var err error
+	s.line, s.spans, err = resp.AppendInline(s.line[:0], s.spans[:0], cmd.Arg(0))
+	return resp.Command{Raw: s.line, Args: s.spans}, err
+}
+
 // trimLine gives back what a long inline command took: thousands of idle clients that once
 // sent one would keep it for good.
 func (s *session) trimLine() {
@@ -165,6 +172,10 @@ func beforeAuth(v Verb) bool {
 // special runs a command that is not class shared.
 func (s *session) special(cmd resp.Command, route Route) {
 	if !s.room() { // answers from here fill its buffers too
+		return
+	}
+	if route.Class == ClassDenied {
+		s.deny(cmd)
 		return
 	}
 	switch {
@@ -243,6 +254,12 @@ func (s *session) refuse() bool {
 // protocolError ends the session as Redis does: what came before is executed and
 // answered, then the error, then the end.
 func (s *session) protocolError(err error) {
+	s.answer(s.protocolReply(err))
+	s.ending = true
+}
+
+// protocolReply books what is not the protocol, and is what the client is told of it.
+func (s *session) protocolReply(err error) []byte {
 	if f := s.p.cfg.Events.ProtocolError; f != nil {
 		f()
 	}
@@ -250,8 +267,7 @@ func (s *session) protocolError(err error) {
 	if !errors.As(err, &pe) {
 		pe = &resp.ProtocolError{Reason: "invalid request"}
 	}
-	s.answer(redcon.AppendError(nil, "ERR "+pe.Error()))
-	s.ending = true
+	return redcon.AppendError(nil, "ERR "+pe.Error())
 }
 
 // count books a command of class c; countFlush reports what was booked since.

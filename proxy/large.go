@@ -27,17 +27,19 @@ func (s *session) beginLarge(b []byte) int {
 	case !s.authed:
 		s.answer(noAuthReply)
 	case s.refuse():
+	case route.Class == ClassDenied:
+		s.deny(cmd)
 	case route.Class == ClassShared, route.Class == ClassBlocking, route.Class == ClassUnknown:
 		s.openBody(b, cmd, route)
 	default: // a state command of this size makes no sense; the server may say so
 		s.body = nil
-		s.scan.Reset()
-		s.partial = false
+		s.pinSize, s.crumbs = len(b), append([]byte(nil), b[:min(len(b), maxCrumbs)]...)
 		if s.own != nil {
 			s.pinOwn(b)
 		} else {
 			s.pin(b)
 		}
+		s.ending = s.ending || s.pinned == nil // the rest of it is no command
 	}
 	return len(b)
 }

@@ -21,6 +21,8 @@ type pipe struct {
 	// hold is what may be the beginning of resetEnd, between RESET and the end that
 	// follows it.
 	hold []byte
+	// masked is what may be the beginning of a reply to a stand-in, see sift.go.
+	masked []byte
 }
 
 var _ batcher.Sink = (*pipe)(nil)
@@ -55,6 +57,11 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.standIns > 0 || len(r.masked) > 0 {
+		var found int
+		b, found = r.unmask(s.p.denials, b)
+		s.standIns -= found
+	}
 	if s.resetting {
 		b = r.holdEnd(b)
 	}
@@ -85,6 +92,7 @@ func (r *pipe) mayEnd(with string) bool {
 func (r *pipe) Fail(int, error) {
 	s := r.s
 	s.mu.Lock()
+	r.hold = append(r.hold, r.masked...)
 	done := s.resetting && (string(r.hold) == resetEnd || s.resetSkipped && string(r.hold) == quitReply)
 	if done {
 		r.hold = r.hold[:len(r.hold)-len(quitReply)]
@@ -152,7 +160,9 @@ func (s *session) lendName(c *batcher.Conn) bool {
 func (s *session) pinTo(c *batcher.Conn, cmd []byte) {
 	s.pinned = c
 	s.private.Store(c.ID())
-	s.scan.Reset()
+	if s.pinSize == 0 { // else cmd is the beginning of a large one
+		s.scan.Reset()
+	}
 	s.partial = false
 	s.skipping = skips(cmd)
 	if len(cmd) > 0 {
@@ -164,6 +174,9 @@ func (s *session) pinTo(c *batcher.Conn, cmd []byte) {
 // how many. The end of its connection is told by its reader, so an error needs no
 // handling here.
 func (s *session) passOn(b []byte) int {
+	if s.p.denials != nil {
+		return s.sift(b)
+	}
 	n, reset := s.untilReset(b)
 	if reset {
 		s.expectReset()
@@ -265,6 +278,10 @@ func (s *session) upstreamEnded() bool {
 	defer s.mu.Unlock()
 	if s.gone {
 		s.ending = true
+		if !s.closed {
+			s.append(s.lastWord)
+		}
+		s.lastWord = nil
 	}
 	return s.gone
 }

@@ -34,6 +34,7 @@ type Proxy struct {
 	streams    *reclaim.Engine // nil: reclaim is off
 	conns      sync.Map        // *batcher.Conn: struct{}, every upstream connection
 	table      atomic.Pointer[Table]
+	denials    *denials            // nil: every command may be sent
 	warm       atomic.Pointer[hub] // whose spares are kept ready
 
 	maxBulk      atomic.Int64
@@ -74,12 +75,16 @@ func New(cfg Config) (*Proxy, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	table, err := DefaultTable().WithShared(cfg.SharedCommands)
+	table, err := cfg.table(nil)
+	if err != nil {
+		return nil, err
+	}
+	denials, err := newDenials(cfg.Deny)
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
-		cfg: cfg, log: cfg.Logger, started: time.Now(),
+		cfg: cfg, log: cfg.Logger, started: time.Now(), denials: denials,
 		hubs: map[upstream.Key]*hub{}, controls: map[upstream.Key]*batcher.Lane{}, identities: newIdentities(),
 		txSlots: make(chan struct{}, cfg.PrivateMax),
 	}
@@ -145,6 +150,15 @@ func (c *Config) validate() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return errors.Join(append(faults, c.Flush.Validate())...)
+}
+
+// table is the table of commands, given the server's own list.
+func (c *Config) table(reported []upstream.CommandInfo) (*Table, error) {
+	t, err := DefaultTable().WithServer(reported).WithShared(c.SharedCommands)
+	if err != nil {
+		return nil, err
+	}
+	return t.WithDenied(c.Deny), nil
 }
 
 // defaultKey is the key with which a session begins.

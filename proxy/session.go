@@ -49,6 +49,7 @@ type session struct {
 	unframed bool
 	pinSize  int
 	crumbs   []byte        // the beginning of what came in pieces
+	withheld bool          // what is left of that command is not passed on, see sift.go
 	skipping bool          // the last command was CLIENT REPLY SKIP
 	wrote    *batcher.Conn // carried the session's last write, see wait.go
 	counts   [numClasses]int
@@ -101,6 +102,8 @@ type session struct {
 	resetting    bool          // a pinned session has sent RESET
 	wasReset     bool          // and it has been answered
 	resetSkipped bool          // or would have been, had the client not asked for silence
+	standIns     int           // sent on its pinned connection and not seen refused yet
+	lastWord     []byte        // for the client when its pinned connection has ended
 	appended     uint64        // bytes of output so far
 	began        time.Time     // when the first of the outstanding commands was submitted
 	trip         time.Duration // what upstream took of it, if that was measured

@@ -9,8 +9,8 @@ import (
 // carries out what it says.
 
 // judge asks reclaim about a command. The zero verdict lets it pass.
-func (s *session) judge(cmd resp.Command) reclaim.Verdict {
-	if s.p.streams == nil || s.own != nil || s.failing() || !s.p.streams.Interesting(cmd) {
+func (s *session) judge(cmd resp.Command, route Route) reclaim.Verdict {
+	if s.p.streams == nil || s.own != nil || s.failing() || !s.p.streams.Interesting(cmd) || route.Class == ClassDenied {
 		return reclaim.Verdict{}
 	}
 	return s.streamSession().Command(cmd)

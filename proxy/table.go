@@ -39,6 +39,10 @@ type entry struct {
 	vouched bool
 	// reported marks a command known only from the server's list.
 	reported bool
+	// deniedSubs are subcommands that clients may not send, otherwise is the entry for
+	// the rest.
+	deniedSubs map[string]bool
+	otherwise  *entry
 }
 
 var unknown = Route{Class: ClassUnknown, Write: true}

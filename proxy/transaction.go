@@ -45,10 +45,13 @@ func (s *session) wholeBlock(b []byte) (size, commands int, ok bool) {
 		commands++
 		route := table.Classify(cmd)
 		switch {
+		case route.Class == ClassShared:
+		case route.Class != ClassTransaction:
+			return 0, 0, false
 		case commands == 1: // MULTI
 		case route.Verb == VerbExec:
 			return size, commands, cmd.Len() == 1 && size <= largeCommand
-		case route.Class != ClassShared:
+		default:
 			return 0, 0, false
 		}
 	}

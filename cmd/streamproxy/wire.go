@@ -38,6 +38,7 @@ func proxyConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) (proxy
 		PrivateMax:         c.PrivateMax,
 		PrivateMinIdle:     c.PrivateMinIdle,
 		SharedCommands:     c.SharedCommands,
+		Deny:               c.Deny,
 		MaxClients:         c.MaxClients,
 		ClientIdleTimeout:  c.ClientIdleTimeout,
 		ClientBufferLimit:  c.ClientBufferLimit,

@@ -35,7 +35,7 @@ func TestDefaultsAgree(t *testing.T) {
 func TestEverySettingIsWired(t *testing.T) {
 	c := config.Default(config.Machine{Memory: 1 << 30})
 	c.ClientIdleTimeout, c.DrainMin = 1, 1
-	c.SharedCommands = []string{"X"}
+	c.SharedCommands, c.Deny = []string{"X"}, []string{"Y"}
 	c.RequirePassFile = "/file"
 	c.Reclaim, c.ReclaimGroups = "observe", []string{"g=1m"}
 	pc, err := proxyConfig(c, newTestMetrics(), nil)

@@ -30,6 +30,8 @@ type Config struct {
 	// MaxArgs bounds the arguments of one command; each costs memory before the
 	// command can be refused.
 	MaxArgs int
+	// Deny names commands, or CONTAINER|SUBCOMMAND, that clients may not send.
+	Deny []string
 	// RequirePassFile holds the password that clients must present; empty: none.
 	RequirePassFile string
 	// TLSCertFile and TLSKeyFile are what tls:// addresses show to clients. They are

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"time"
+
+	"streamproxy/proxy"
 )
 
 // A Flag is one row of the table that everything about flags is made from.
@@ -87,6 +89,8 @@ func clientFlags(c *Config) Group {
 			Help: "Close a client that is over its limit and reads nothing for that long."},
 		{Name: "max-args", Arg: "N", field: intField(&c.MaxArgs, 16, 1<<31-1),
 			Help: "Arguments of one command. Redis allows 2147483647; each costs memory before the command can be refused."},
+		{Name: "deny", Arg: "NAMES", field: listField(&c.Deny, proxy.CheckDenied),
+			Help: "Commands, separated by commas, that clients may not send: names, or CONTAINER|SUBCOMMAND as in config|set. Scripts can still call them: the server's ACLs are what holds everybody."},
 		{Name: "requirepass-file", Arg: "PATH", field: textField(&c.RequirePassFile, checkSecretFile),
 			Help: "File with the password that clients must present, read again at each AUTH."},
 	}}

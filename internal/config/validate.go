@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"streamproxy/internal/upstream"
+	"streamproxy/proxy"
 )
 
 // Validate reports every fault of c as Faults, or nil. It looks at the files that c
@@ -53,12 +54,14 @@ type crossRule struct {
 
 func (c *Config) crossRules() []crossRule {
 	t, err := upstream.Parse(c.Upstream)
+	together := proxy.CheckDeniedTogether(c.Deny)
 	twoPasswords := err == nil && t.Password != nil && c.UpstreamPasswordFile != ""
 	return append(c.tlsRules(), []crossRule{
 		{"listen", "", "", "is empty, so that no client could connect", len(c.Listen) == 0},
 		notAbove("upstream-conns", "max-lanes", c.UpstreamConns, c.MaxLanes, formatInt),
 		notAbove("private-min-idle", "private-max", c.PrivateMinIdle, c.PrivateMax, formatInt),
 		notAbove("drain-min", "drain-timeout", c.DrainMin, c.DrainTimeout, formatDuration),
+		{"deny", "", strings.Join(c.Deny, ","), fmt.Sprint(together), together != nil},
 		{"upstream-password-file", "upstream", c.UpstreamPasswordFile,
 			"is given together with a password in --upstream; keep one", twoPasswords},
 	}...)

@@ -1,0 +1,179 @@
+package proxy
+
+import (
+	"bytes"
+	"strconv"
+
+	"streamproxy/internal/resp"
+)
+
+// Where commands are denied, what a pinned session sends does not pass untouched: it is
+// sifted. A command is held until it is known to be none of those that are denied, and
+// what the proxy cannot frame, and the server perhaps can, does not pass at all.
+
+// sift passes on what the commands at the start of b may, up to and including a RESET,
+// and returns how many bytes that took. As with passOn, errors need no handling here.
+func (s *session) sift(b []byte) (n int) {
+	if s.unframed {
+		return len(b)
+	}
+	out := takeBuffer()
+	defer out.release()
+	for stop := false; n < len(b) && !stop; {
+		var m int
+		m, stop = s.siftOne(out, b[n:])
+		n += m
+	}
+	if len(out.b) > 0 {
+		_ = s.pinned.WriteBody(out.b, false)
+	}
+	if s.unframed {
+		s.breakOff()
+		return len(b)
+	}
+	return n
+}
+
+// siftOne adds to out what may pass of the command at the start of b, or a stand-in for
+// it, and returns how many bytes of b that took. It stops the sifting at a command that
+// has to be held, at a RESET, and at what is no command.
+func (s *session) siftOne(out *buffer, b []byte) (n int, stop bool) {
+	at := 0
+	if s.partial {
+		at = int(s.scan.Size())
+	}
+	m, done, err := s.scan.Scan(b[at:])
+	if err != nil {
+		s.unframe(err)
+		return 0, true
+	}
+	if n = at + m; s.pinSize > 0 {
+		s.siftRest(out, b[:n], done)
+		return n, false
+	}
+	if s.partial = !done && s.undecided(); s.partial {
+		return 0, true
+	}
+	defer s.trimLine()
+	cmd, err := s.unline(resp.Command{Raw: b[:n], Args: s.scan.Args()})
+	if err != nil {
+		s.unframe(err)
+		return 0, true
+	}
+	denied := s.p.table.Load().Classify(cmd).Class == ClassDenied
+	if cmd.Len() > 0 {
+		s.skipping = done && !denied && skips(cmd.Raw)
+	}
+	switch {
+	case denied:
+		out.b = append(out.b, s.standIn(cmd)...)
+	case done && cmd.Len() == 1 && fold(cmd.Arg(0), "reset"):
+		s.expectReset()
+		out.b = resp.AppendCommand(append(out.b, cmd.Raw...), "QUIT")
+		return n, true
+	default:
+		out.b = append(out.b, cmd.Raw...)
+	}
+	if !done {
+		s.scan.StopRecording()
+		s.pinSize, s.withheld = n, denied
+	}
+	return n, false
+}
+
+// siftRest adds more of a command about which has been decided.
+func (s *session) siftRest(out *buffer, b []byte, done bool) {
+	if !s.withheld {
+		out.b = append(out.b, b...)
+	}
+	if done {
+		s.pinSize, s.withheld = 0, false
+	}
+}
+
+// standIn is what the server gets instead of a command that is denied.
+func (s *session) standIn(cmd resp.Command) []byte {
+	s.count(ClassDenied)
+	s.mu.Lock()
+	s.standIns++
+	s.mu.Unlock()
+	return s.p.denials.standIns[s.p.denials.rule(cmd)]
+}
+
+// unframe notes that the client has sent what is no command, and why.
+func (s *session) unframe(err error) {
+	s.unframed = true
+	s.mu.Lock()
+	s.lastWord = s.protocolReply(err)
+	s.mu.Unlock()
+}
+
+// breakOff ends what a session sends to its pinned connection. The server answers what
+// it has, and closes; the client hears the rest then.
+func (s *session) breakOff() {
+	if s.pinned.CloseWrite() != nil {
+		s.pinned.Close()
+	}
+}
+
+// unknownCommand begins the reply to a stand-in. Behind it stand a quotation mark, of
+// which servers have more than one kind, and the name.
+const unknownCommand = "-ERR unknown command "
+
+// unmask returns what can be passed on of b, with the replies to stand-ins turned into
+// those of denials, and holds the longest end that may be the beginning of one. found
+// is how many there were.
+func (r *pipe) unmask(d *denials, b []byte) (pass []byte, found int) {
+	b = append(r.masked, b...)
+	r.masked = nil
+	for {
+		at := bytes.Index(b, []byte(unknownCommand))
+		if at < 0 {
+			n := len(b) - beginningOf(unknownCommand, b)
+			r.masked = b[n:]
+			return append(pass, b[:n]...), found
+		}
+		name := b[at+len(unknownCommand):]
+		rule, size, ours, whole := d.refused(name)
+		switch {
+		case !whole:
+			r.masked = b[at:]
+			return append(pass, b[:at]...), found
+		case ours:
+			pass = append(append(pass, b[:at]...), d.replies[rule]...)
+			b = name[size:]
+			found++
+		default:
+			pass = append(pass, b[:at+len(unknownCommand)]...)
+			b = name
+		}
+	}
+}
+
+// beginningOf is the length of the longest end of b with which whole, which is longer,
+// begins.
+func beginningOf(whole string, b []byte) int {
+	n := min(len(b), len(whole)-1)
+	for !bytes.HasPrefix([]byte(whole), b[len(b)-n:]) {
+		n--
+	}
+	return n
+}
+
+// refused reads the rest of a reply that says that a command is unknown, if it is about
+// a stand-in: which rule that stood for, and the size up to the end of the line. whole
+// is false if more of it has to come before that can be said.
+func (d *denials) refused(b []byte) (rule, size int, ours, whole bool) {
+	known := min(max(len(b)-1, 0), len(d.token))
+	end := bytes.Index(b, []byte("\r\n"))
+	switch {
+	case known > 0 && string(b[1:1+known]) != d.token[:known]:
+		return 0, 0, false, true
+	case known < len(d.token) || end < 0:
+		return 0, 0, false, false
+	}
+	digits := b[1+known : end]
+	digits = digits[:len(digits)-len(bytes.TrimLeft(digits, "0123456789"))]
+	rule, err := strconv.Atoi(string(digits))
+	return rule, end + len("\r\n"), err == nil && rule < len(d.replies), true
+}

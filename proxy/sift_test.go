@@ -1,0 +1,169 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"streamproxy/internal/redistest"
+)
+
+// What a pinned session sends is sifted however it arrives, and the denials stand in the places of
+// the commands.
+func TestPinnedSessionsAreSifted(t *testing.T) {
+	const deny = "flushall"
+	body := strings.Repeat(redistest.Command("FLUSHALL"), 8<<10) // longer than what is held
+	forms := []struct{ name, send, want string }{
+		{"plain", redistest.Command("GET", "a") + redistest.Command("FlushAll", "ASYNC") + redistest.Command("GET", "b"),
+			bulkReply("a") + noPerm("flushall") + bulkReply("b")},
+		{"inline", "GET a\r\n\r\nflushall\n\"flush\\x61ll\"\r\n*0\r\nGET b\r\n",
+			bulkReply("a") + noPerm("flushall") + noPerm("flushall") + bulkReply("b")},
+		{"subcommand", redistest.Command("OBJECT", "freq", "k") + redistest.Command("OBJECT", "help") + redistest.Command("GET", "b"),
+			noPerm("object|freq") + bulkReply("help") + bulkReply("b")},
+		{"within a transaction", redistest.Command("MULTI") + redistest.Command("FLUSHALL") + redistest.Command("GET", "a") + redistest.Command("EXEC"),
+			"+OK\r\n" + noPerm("flushall") + "+QUEUED\r\n" + execAbort},
+		{"beside what the server does not know", redistest.Command("NONESUCH") + redistest.Command("FLUSHALL") + redistest.Command("NONESUCH"),
+			"-ERR unknown command 'nonesuch', with args beginning with: \r\n" + noPerm("flushall") + "-ERR unknown command 'nonesuch', with args beginning with: \r\n"},
+		{"large that is denied", redistest.Command("MSETNX", "k", body) + redistest.Command("GET", "b"), noPerm("msetnx") + bulkReply("b")},
+		{"large that is not", redistest.Command("SET", "k", body) + redistest.Command("FLUSHALL"), bulkReply("k") + noPerm("flushall")},
+	}
+	for _, quote := range []string{"'", "`"} {
+		for _, tt := range forms {
+			for _, size := range []int{1, 7, 64 << 10} {
+				if size == 1 && len(tt.send) > 1<<10 {
+					continue // the pieces are what a network makes of a large one
+				}
+				t.Run(tt.name, func(t *testing.T) {
+					_, p := startStrict(t, quote, nil, deny, "object|freq", "msetnx")
+					c := p.client()
+					expect(t, c, bulkReply("MONITOR"), "MONITOR")
+					go func() {
+						for rest := tt.send; rest != ""; {
+							n := min(size*(1+len(tt.send)/(1<<10)), len(rest))
+							if c.Send(rest[:n]) != nil {
+								return // the replies that are missing show
+							}
+							rest = rest[n:]
+						}
+					}()
+					got := make([]byte, len(tt.want))
+					if _, err := io.ReadFull(c.Conn, got); err != nil || string(got) != tt.want {
+						t.Fatalf("got %.300q, %v; want %.300q", got, err, tt.want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// What the proxy cannot frame is not passed on: the server might read a command in it. What came
+// before is answered, and the error follows that.
+func TestPinnedSessionsEndAtWhatIsNoCommand(t *testing.T) {
+	for name, send := range map[string]string{
+		"a length that can be read in two ways": "*1\r\n$08\r\nFLUSHALL\r\n",
+		"a line without an end of quotes":       "GET \"a\r\nFLUSHALL\r\n",
+		"a bulk without its end":                "*2\r\n$3\r\nGET\r\n$1\r\nab\r\n" + redistest.Command("FLUSHALL"),
+		"a large one without its end": "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100000\r\n" + strings.Repeat("x", 100000) + "yy" +
+			redistest.Command("FLUSHALL"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, p := startStrict(t, "'", nil, "flushall")
+			c := p.client()
+			expect(t, c, bulkReply("MONITOR"), "MONITOR")
+			if err := c.Send(redistest.Command("GET", "before") + send + redistest.Command("GET", "behind")); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.ReadReply(); err != nil || got != bulkReply("before") {
+				t.Fatalf("%q, %v", got, err)
+			}
+			if got, err := c.ReadReply(); err != nil || !strings.HasPrefix(got, "-ERR Protocol error") {
+				t.Fatalf("%q, %v", got, err)
+			}
+			expectEnd(t, c)
+			if n := f.count("GET behind"); n != 0 {
+				t.Error("what follows has been executed")
+			}
+		})
+	}
+}
+
+// A large command that pins its session is framed to its end: nothing in it is taken for a command,
+// and what follows is sifted.
+func TestLargeCommandPins(t *testing.T) {
+	for _, denied := range [][]string{nil, {"flushall"}} {
+		f, p := startStrict(t, "'", nil, denied...)
+		c := p.client()
+		filler := strings.Repeat(redistest.Command("RESET"), 8<<10)
+		if err := c.Send(redistest.Command("MONITOR", "x", filler) + redistest.Command("FLUSHALL")); err != nil {
+			t.Fatal(err)
+		}
+		want := bulkReply("FLUSHALL")
+		if denied != nil {
+			want = noPerm("flushall")
+		}
+		for _, want := range []string{bulkReply("x"), want} {
+			if got, err := c.ReadReply(); err != nil || got != want {
+				t.Fatalf("denied %v: got %.80q, %v; want %.80q", denied, got, err, want)
+			}
+		}
+		if n := f.count("RESET"); n != 0 {
+			t.Errorf("denied %v: %d times a part of an argument was executed", denied, n)
+		}
+	}
+}
+
+// Whatever the pieces in which replies come, those to stand-ins are replaced, and nothing else is
+// changed or kept.
+func TestUnmask(t *testing.T) {
+	d, err := newDenials([]string{"flushall", "config|set"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal := func(name string) string { return "-ERR unknown command '" + name + "', with args beginning with: \r\n" }
+	stream := "+OK\r\n-ERR unk\r\n" + refusal(d.token+"1") + "$5\r\n-ERR \r\n" + refusal("get") + refusal(d.token+"0") +
+		refusal(d.token+"2") + refusal(d.token) + refusal(d.token[:len(d.token)-1]) + "-ERR unknown command\r\n-"
+	want := strings.ReplaceAll(stream, refusal(d.token+"1"), noPerm("config|set"))
+	want = strings.ReplaceAll(want, refusal(d.token+"0"), noPerm("flushall"))
+	for size := 1; size <= len(stream); size++ {
+		var got strings.Builder
+		r, found := &pipe{}, 0
+		for rest := stream; rest != ""; {
+			n := min(size, len(rest))
+			pass, some := r.unmask(d, []byte(rest[:n]))
+			got.Write(pass)
+			found += some
+			rest = rest[n:]
+		}
+		if all := got.String() + string(r.masked); all != want || found != 2 {
+			t.Fatalf("pieces of %d: %d found, %q", size, found, all)
+		}
+	}
+}
+
+// The beginning of a reply that looked like one to a stand-in is passed on when the rest of it comes,
+// also after the last stand-in has been answered, and when there is no rest.
+func TestPipeKeepsNothing(t *testing.T) {
+	d, err := newDenials([]string{"flushall"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, other := net.Pipe()
+	defer nc.Close()
+	defer other.Close()
+	s := &session{p: &Proxy{denials: d}, standIns: 1, nc: nc}
+	s.cond.L = &s.mu
+	r := &pipe{s: s}
+	want := noPerm("flushall") + "-ERR unknown command 'x'\r\n-ERR unk"
+	for _, piece := range []string{"-ERR unknown command '" + d.token + "0', with args", " beginning with: \r\n-ERR unknown com", "mand 'x'\r\n-ERR unk"} {
+		r.Reply([]byte(piece), 0, 0)
+	}
+	r.Fail(0, io.EOF)
+	var got strings.Builder
+	for b := s.out.take(0); b != nil; b = s.out.take(0) {
+		got.Write(b.b)
+	}
+	if got.String() != want || s.standIns != 0 {
+		t.Errorf("%q, %d stand-ins open", got.String(), s.standIns)
+	}
+}
