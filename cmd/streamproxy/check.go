@@ -10,12 +10,20 @@ import (
 	"streamproxy/internal/upstream"
 )
 
+// checkOptions is what the command check can be told beside the flags of the proxy.
+type checkOptions struct{ dial bool }
+
+func (o *checkOptions) flags() *flag.FlagSet {
+	set := flag.NewFlagSet("check", flag.ContinueOnError)
+	set.BoolVar(&o.dial, "dial", false, "also greet the server")
+	return set
+}
+
 // check is the command that validates everything without listening. Faults are those
 // of a run; an unreachable or refusing server is an error of --dial alone.
 func check(ctx context.Context, args []string, p process) error {
-	own := flag.NewFlagSet("check", flag.ContinueOnError)
-	dial := own.Bool("dial", false, "")
-	c, err := config.Load(args, p.environ, machine(), own)
+	var o checkOptions
+	c, err := config.Load(args, p.environ, machine(), o.flags())
 	if err != nil {
 		return err
 	}
@@ -23,7 +31,7 @@ func check(ctx context.Context, args []string, p process) error {
 		fmt.Fprintln(p.stderr, "warning:", w)
 	}
 	c.WriteEffective(p.stdout)
-	if *dial {
+	if o.dial {
 		return greet(ctx, c.Config, p)
 	}
 	return nil

@@ -8,27 +8,40 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"streamproxy/internal/config"
 	"streamproxy/internal/demo"
 	"streamproxy/internal/telemetry"
 )
 
+// demoOptions is what the command demo can be told.
+type demoOptions struct {
+	url      string
+	duration time.Duration
+}
+
+func (o *demoOptions) flags() *flag.FlagSet {
+	set := flag.NewFlagSet("demo", flag.ContinueOnError)
+	set.StringVar(&o.url, "upstream", "", "the server at this `URL` instead of an embedded one")
+	set.DurationVar(&o.duration, "duration", demo.DefaultOptions().Duration, "how long the first part lasts")
+	return set
+}
+
 // showDemo is the command that shows what the proxy does. The proxy shown has default
 // flags whatever the environment says, because a variable meant for a real proxy must
 // not send the demo's load to a real server; only --upstream does. Its threads are the
 // process's, which is server, link and clients as well.
 func showDemo(ctx context.Context, args []string, p process) error {
-	o := demo.DefaultOptions()
-	set := flag.NewFlagSet("demo", flag.ContinueOnError)
-	url := set.String("upstream", "", "")
-	set.DurationVar(&o.Duration, "duration", o.Duration, "")
-	if err := parseOwn(set, args); err != nil {
+	var told demoOptions
+	if err := parseOwn(told.flags(), args); err != nil {
 		return err
 	}
+	o := demo.DefaultOptions()
+	o.Duration = told.duration
 	var given []string
-	if o.External = *url != ""; o.External {
-		given = []string{"--upstream=" + *url}
+	if o.External = told.url != ""; o.External {
+		given = []string{"--upstream=" + told.url}
 	}
 	c, err := config.Load(given, nil, machine(), nil)
 	if err != nil {

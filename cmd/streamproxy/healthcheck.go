@@ -11,8 +11,8 @@ type healthcheckOptions struct{ url, listen string }
 
 func (o *healthcheckOptions) flags() *flag.FlagSet {
 	set := flag.NewFlagSet("healthcheck", flag.ContinueOnError)
-	set.StringVar(&o.url, "url", "", "")
-	set.StringVar(&o.listen, "telemetry-listen", o.listen, "")
+	set.StringVar(&o.url, "url", "", "ask this `URL`")
+	set.StringVar(&o.listen, "telemetry-listen", o.listen, "`ADDR` of the proxy's telemetry")
 	return set
 }
 

@@ -26,18 +26,29 @@ type command struct {
 	args    string // for the usage
 	summary string
 	run     func(ctx context.Context, args []string, p process) error
+	// own makes the flags of the subcommand alone, for completion; nil: there are none.
+	own func() *flag.FlagSet
+	// proxyFlags: it takes those of the proxy too. words are what else may follow.
+	proxyFlags bool
+	words      []string
 }
 
 // commands is the table of subcommands.
 func commands() []command {
 	return []command{
-		{"", "[flags]", "run the proxy", serve},
-		{"demo", "[--duration 15s] [--upstream URL]", "show direct and proxied clients side by side, with an embedded server or URL's", showDemo},
-		{"check", "[--dial] [flags]", "validate the configuration and print it; --dial also greets the server", check},
-		{"healthcheck", "[--url URL]", "ask a running proxy whether it lives; exit code 0 or 1", healthcheck},
-		{"wait", "[--for drained|ready|started] [--timeout 30s]", "return when the proxy beside is ready, or started, or has ended", wait},
-		{"version", "", "print the version", printVersion},
-		{"docs", "--out DIR", "write flags.md and metrics.md", writeDocs},
+		{name: "", args: "[flags]", summary: "run the proxy", run: serve, proxyFlags: true},
+		{name: "demo", args: "[--duration 15s] [--upstream URL]", run: showDemo, own: new(demoOptions).flags,
+			summary: "show direct and proxied clients side by side, with an embedded server or URL's"},
+		{name: "check", args: "[--dial] [flags]", run: check, own: new(checkOptions).flags, proxyFlags: true,
+			summary: "validate the configuration and print it; --dial also greets the server"},
+		{name: "healthcheck", args: "[--url URL]", run: healthcheck, own: new(healthcheckOptions).flags,
+			summary: "ask a running proxy whether it lives; exit code 0 or 1"},
+		{name: "wait", args: "[--for drained|ready|started] [--timeout 30s]", run: wait, own: new(waitOptions).flags,
+			summary: "return when the proxy beside is ready, or started, or has ended"},
+		{name: "version", summary: "print the version", run: printVersion},
+		{name: "completion", args: "bash|fish|zsh", run: complete, words: shellNames(),
+			summary: "print what makes a shell complete commands and flags"},
+		{name: "docs", args: "--out DIR", run: writeDocs, own: new(docsOptions).flags, summary: "write flags.md and metrics.md"},
 	}
 }
 

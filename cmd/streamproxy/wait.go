@@ -48,9 +48,9 @@ func (o *waitOptions) flags() *flag.FlagSet {
 	o.goal = choice{"ready", slices.Sorted(maps.Keys(goals))}
 	o.timeout = waitTimeout
 	set := flag.NewFlagSet("wait", flag.ContinueOnError)
-	set.Var(&o.goal, "for", "")
-	set.DurationVar(&o.timeout, "timeout", o.timeout, "")
-	set.StringVar(&o.listen, "telemetry-listen", o.listen, "")
+	set.Var(&o.goal, "for", "what to wait for")
+	set.DurationVar(&o.timeout, "timeout", o.timeout, "give up after that long")
+	set.StringVar(&o.listen, "telemetry-listen", o.listen, "`ADDR` of the proxy's telemetry")
 	return set
 }
 

@@ -20,6 +20,8 @@ type field interface {
 	check() error
 	// bound describes the values that check accepts, or is empty if any will do.
 	bound() string
+	// words lists these values where there are but a few.
+	words() []string
 }
 
 // setting is the field of any type.
@@ -29,6 +31,7 @@ type setting[T any] struct {
 	format func(T) string
 	valid  func(T) error // nil: any value
 	limits string
+	few    []string // the values, where there are but a few
 }
 
 func (s *setting[T]) Set(text string) error {
@@ -42,6 +45,8 @@ func (s *setting[T]) Set(text string) error {
 
 func (s *setting[T]) String() string { return s.format(*s.at) }
 func (s *setting[T]) bound() string  { return s.limits }
+
+func (s *setting[T]) words() []string { return s.few }
 
 func (s *setting[T]) check() error {
 	if s.valid == nil {
@@ -83,26 +88,27 @@ func unlessAuto[T any](valid func(T) error, limits string) (func(Auto[T]) error,
 
 func intField(at *int, low, high int) field {
 	valid, limits := between(low, high, formatInt)
-	return &setting[int]{at, parseInt, formatInt, valid, limits}
+	return &setting[int]{at: at, parse: parseInt, format: formatInt, valid: valid, limits: limits}
 }
 
 func durationField(at *time.Duration, low, high time.Duration) field {
 	valid, limits := between(low, high, formatDuration)
-	return &setting[time.Duration]{at, parseDuration, formatDuration, valid, limits}
+	return &setting[time.Duration]{at: at, parse: parseDuration, format: formatDuration, valid: valid, limits: limits}
 }
 
 func sizeField(at *int64, low, high int64) field {
 	valid, limits := between(low, high, formatSize)
-	return &setting[int64]{at, parseSize, formatSize, valid, limits}
+	return &setting[int64]{at: at, parse: parseSize, format: formatSize, valid: valid, limits: limits}
 }
 
 func textField(at *string, valid func(string) error) field {
-	return &setting[string]{at, parseText, formatText, valid, ""}
+	return &setting[string]{at: at, parse: parseText, format: formatText, valid: valid}
 }
 
 // boolField is true when its flag stands alone.
 func boolField(at *bool) field {
-	return &setting[bool]{at, parseBool, strconv.FormatBool, nil, "true, false"}
+	words := []string{"true", "false"}
+	return &setting[bool]{at: at, parse: parseBool, format: strconv.FormatBool, limits: strings.Join(words, ", "), few: words}
 }
 
 func choiceField(at *string, choices ...string) field {
@@ -112,7 +118,7 @@ func choiceField(at *string, choices ...string) field {
 		}
 		return nil
 	}
-	return &setting[string]{at, parseText, formatText, valid, strings.Join(choices, ", ")}
+	return &setting[string]{at: at, parse: parseText, format: formatText, valid: valid, limits: strings.Join(choices, ", "), few: choices}
 }
 
 // listField is a list separated by commas.
@@ -132,5 +138,5 @@ func separated(at *[]string, by separator, valid func(string) error) field {
 		}
 		return nil
 	}
-	return &setting[[]string]{at, by.parse, by.format, each, ""}
+	return &setting[[]string]{at: at, parse: by.parse, format: by.format, valid: each}
 }

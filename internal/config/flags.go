@@ -29,6 +29,21 @@ func (f Flag) Text() string { return f.show(f.field.String()) }
 // Bound describes the accepted values; empty where Help does.
 func (f Flag) Bound() string { return f.field.bound() }
 
+// Words lists the accepted values where there are but a few, else nothing.
+func (f Flag) Words() []string { return f.field.words() }
+
+// Alone reports whether the flag needs no value.
+func (f Flag) Alone() bool {
+	_, alone := f.field.(*setting[bool])
+	return alone
+}
+
+// Repeatable reports whether the flag can be given several times.
+func (f Flag) Repeatable() bool {
+	_, list := f.field.(*setting[[]string])
+	return list
+}
+
 func (f Flag) show(value string) string {
 	if f.hide == nil {
 		return value
@@ -121,7 +136,7 @@ func batchFlags(c *Config) Group {
 	// A command that waits longer than this for company is no longer being batched,
 	// it is being throttled.
 	valid, limits := unlessAuto(between(0, 100*time.Millisecond, formatDuration))
-	delay := &setting[Auto[time.Duration]]{&c.MaxFlushDelay, automatic(parseDuration), formatAutomatic(formatDuration), valid, limits}
+	delay := &setting[Auto[time.Duration]]{at: &c.MaxFlushDelay, parse: automatic(parseDuration), format: formatAutomatic(formatDuration), valid: valid, limits: limits}
 	return Group{"Batching", []Flag{
 		{Name: "max-flush-delay", Arg: "DURATION", field: delay,
 			Help: "How long a queued command may wait for company. auto spends 5 % of the measured round trip, at most 1ms; 0 batches only what arrives during a write."},
@@ -145,9 +160,9 @@ func privateFlags(c *Config) Group {
 
 func processFlags(c *Config) Group {
 	validMemory, memoryLimits := unlessAuto(zeroOr(between[int64](1<<20, largest, formatSize)))
-	memory := &setting[Auto[int64]]{&c.MemoryLimit, automatic(parseSize), formatAutomatic(formatSize), validMemory, memoryLimits}
+	memory := &setting[Auto[int64]]{at: &c.MemoryLimit, parse: automatic(parseSize), format: formatAutomatic(formatSize), valid: validMemory, limits: memoryLimits}
 	validThreads, threadLimits := unlessAuto(between(1, 1024, formatInt))
-	threads := &setting[Auto[int]]{&c.Threads, automatic(parseInt), formatAutomatic(formatInt), validThreads, threadLimits}
+	threads := &setting[Auto[int]]{at: &c.Threads, parse: automatic(parseInt), format: formatAutomatic(formatInt), valid: validThreads, limits: threadLimits}
 	return Group{"Process", []Flag{
 		{Name: "memory-limit", Arg: "SIZE", field: memory,
 			Help: "Bytes in all buffers before clients are pushed back; 0 is no limit. auto is 75 % of the cgroup's memory limit, 0 without one."},

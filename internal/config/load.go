@@ -88,10 +88,9 @@ func (l *loader) parseArgs(args []string, own *flag.FlagSet) error {
 			args = skipValue(given, args)
 			continue
 		}
-		_, alone := f.field.(*setting[bool])
 		switch {
 		case given:
-		case alone:
+		case f.Alone():
 			value = "true"
 		case len(args) == 0:
 			l.miss("--"+name, f.Bound())

@@ -118,7 +118,7 @@ func TestReadmeCommands(t *testing.T) {
 			}
 		case strings.HasPrefix(command, "go run ./cmd/streamproxy"):
 			shown++
-			if len(words) > 3 && !strings.HasPrefix(words[3], "-") && !strings.Contains(readFile(t, "cmd/streamproxy/run.go"), `{"`+words[3]+`", `) {
+			if len(words) > 3 && !strings.HasPrefix(words[3], "-") && !strings.Contains(readFile(t, "cmd/streamproxy/run.go"), `{name: "`+words[3]+`", `) {
 				t.Errorf("there is no subcommand %s", words[3])
 			}
 		}
