@@ -20,13 +20,13 @@ const probeTimeout = 2 * time.Second
 // telemetryAddress is where a proxy started with the same environment answers probes,
 // as --telemetry-listen has it.
 func telemetryAddress(environ []string) string {
-	return fromEnviron(environ, "TELEMETRY_LISTEN", config.Default(config.Machine{}).TelemetryListen)
+	return variable(environ, config.EnvPrefix+"TELEMETRY_LISTEN", config.Default(config.Machine{}).TelemetryListen)
 }
 
-// fromEnviron is the value of the variable of a flag, or another if it is unset or empty.
-func fromEnviron(environ []string, suffix, otherwise string) string {
+// variable is the value of one in the environment, or another if it is unset or empty.
+func variable(environ []string, name, otherwise string) string {
 	for _, entry := range environ {
-		if v, ok := strings.CutPrefix(entry, config.EnvPrefix+suffix+"="); ok && v != "" {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok && v != "" {
 			otherwise = v
 		}
 	}

@@ -45,6 +45,8 @@ func commands() []command {
 			summary: "ask a running proxy whether it lives; exit code 0 or 1"},
 		{name: "wait", args: "[--for drained|ready|started] [--timeout 30s]", run: wait, own: new(waitOptions).flags,
 			summary: "return when the proxy beside is ready, or started, or has ended"},
+		{name: "top", args: "[-o -] [--interval 1s]", run: showTop, own: new(topOptions).flags,
+			summary: "show what a running proxy does, until q is pressed; -o - prints it once"},
 		{name: "version", summary: "print the version", run: printVersion},
 		{name: "completion", args: "bash|fish|zsh", run: complete, words: shellNames(),
 			summary: "print what makes a shell complete commands and flags"},

@@ -30,7 +30,7 @@ func pages(t *testing.T) map[string]string {
 func TestFlagsInPages(t *testing.T) {
 	known := readFile(t, "docs/flags.md")
 	// Those of other programs and of subcommands.
-	foreign := []string{"--build", "--profile", "--duration", "--dial", "--tls", "--cacert", "--cert", "--key", "--raw", "--out", "--url", "--for", "--timeout"}
+	foreign := []string{"--build", "--profile", "--duration", "--dial", "--tls", "--cacert", "--cert", "--key", "--raw", "--out", "--url", "--for", "--timeout", "--interval"}
 	found := 0
 	all := pages(t)
 	delete(all, "docs/benchmarks.md") // it quotes the command lines of other programs
