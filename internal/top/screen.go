@@ -59,7 +59,7 @@ func wrap(cells []string, width int) []string {
 
 // oneLine is a heading and a text, cut where the terminal ends.
 func oneLine(name, text string, width int, colour, bad bool) string {
-	name = name + strings.Repeat(" ", max(nameWidth-len(name), 0))
+	name += strings.Repeat(" ", max(nameWidth-len(name), 0))
 	name = name[:min(len(name), max(width, 0))]
 	text = printable(text)
 	text = text[:min(len(text), max(width-len(name), 0))]
