@@ -27,6 +27,7 @@ func WriteMarkdown(w io.Writer, l Labels) {
 	values := map[string][]string{
 		clientConnsTotal: acceptResults,
 		clientCommands:   l.Classes,
+		clientLimits:     l.Limits,
 		batchFlushes:     l.FlushReasons,
 		upstreamErrors:   failReasons,
 		logMessages:      logLevels,

@@ -62,6 +62,17 @@ func TestNamesAreFrozen(t *testing.T) {
 	}
 }
 
+// A page that leaves out what a label may be tells a reader half of what to ask for.
+func TestPageNamesTheValuesOfEveryLabel(t *testing.T) {
+	var page strings.Builder
+	WriteMarkdown(&page, testLabels)
+	for line := range strings.Lines(page.String()) {
+		if strings.Contains(line, "`:  |") {
+			t.Errorf("a label without values: %s", line)
+		}
+	}
+}
+
 func TestLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(newTestMetrics(&Snapshot{}).registry)
 	if err != nil {

@@ -32,6 +32,9 @@ func metricsOf(t *testing.T) map[string]metric {
 	for _, r := range batcher.FlushReasons() {
 		l.FlushReasons = append(l.FlushReasons, r.String())
 	}
+	for _, limit := range proxy.Limits() {
+		l.Limits = append(l.Limits, limit.String())
+	}
 	var page bytes.Buffer
 	telemetry.WriteMarkdown(&page, l)
 	all := map[string]metric{}
