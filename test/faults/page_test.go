@@ -77,7 +77,7 @@ func readFindings(path string) (runs []finding, err error) {
 	return runs, lines.Err()
 }
 
-// totals is one row for each kind of run of each revision, and one for all.
+// totals is one row for each kind of run of each revision, one for all, and one for those since the last violation.
 func totals(runs []finding) string {
 	var b strings.Builder
 	b.WriteString("| revision | server | way to it | proxy | runs | commands | faults |")
@@ -99,7 +99,18 @@ func totals(runs []finding) string {
 			b.WriteString(totalsRow(r+" | "+set, groups[r][set]))
 		}
 	}
-	return b.String() + strings.TrimSuffix(totalsRow("**all** | | | ", runs), "\n")
+	b.WriteString(totalsRow("**all** | | | ", runs))
+	return b.String() + strings.TrimSuffix(totalsRow("**since the last violation** | | | ", sinceViolation(runs)), "\n")
+}
+
+// sinceViolation is the runs after the last in which any promise was broken.
+func sinceViolation(runs []finding) []finding {
+	for i := len(runs) - 1; i >= 0; i-- {
+		if len(runs[i].Violations) > 0 {
+			return runs[i+1:]
+		}
+	}
+	return runs
 }
 
 // set describes the set-up of a run in the first columns of its row.
