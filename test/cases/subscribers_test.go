@@ -19,6 +19,9 @@ func TestCase06PushesDoNotTearReplies(t *testing.T) {
 	s.Do("SET", "k", value)
 	publisher := f.client()
 	f.everyListener(t, func(t *testing.T, addr string) {
+		eventually(t, "nobody listens from before", func() bool {
+			return s.Do("PUBSUB", "NUMSUB", "c") == "*2\r\n"+bulk("c")+integer(0)
+		})
 		c := connect(t, addr)
 		if got := c.ask("HELLO", "3"); got[0] != '%' {
 			t.Fatalf("HELLO 3: %.80q", got)
