@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,14 +42,16 @@ type AdminServer struct {
 //   - GET /stats.json: the state of the process, see Stats.
 //   - POST /quitquitquit: begins the drain.
 //
+// At most 64 connections are open at a time, idle ones for 10 s; others wait.
+//
 // A browser is refused: any page that somebody looks at on this machine could make it
 // ask.
 func ServeAdmin(l net.Listener, a Admin, log *slog.Logger) *AdminServer {
 	started := time.Now()
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	places, mux := limit(l), http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/", briefly(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/profile", briefly(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/trace", briefly(pprof.Trace))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /loglevel", func(w http.ResponseWriter, _ *http.Request) { say(w, levelName(a.Level.Level())) })
 	mux.HandleFunc("PUT /loglevel", func(w http.ResponseWriter, r *http.Request) { a.setLevel(w, r, log) })
@@ -60,15 +63,27 @@ func ServeAdmin(l net.Listener, a Admin, log *slog.Logger) *AdminServer {
 	})
 	s := &AdminServer{}
 	s.http = http.Server{
-		Handler: localOnly(mux), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		ReadTimeout: headerTimeout, WriteTimeout: maxProfile, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: places.polite(localOnly(mux)), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ReadTimeout: headerTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	s.serving.Go(func() {
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(places); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("administration ended", "error", err)
 		}
 	})
 	return s
+}
+
+// briefly refuses a profile of more than maxProfile. The pages of pprof extend the
+// time to write by that of the profile themselves.
+func briefly(profile http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil && !(seconds <= maxProfile.Seconds()) {
+			http.Error(w, fmt.Sprintf("want at most %v seconds", maxProfile.Seconds()), http.StatusBadRequest)
+			return
+		}
+		profile(w, r)
+	}
 }
 
 // Stats is the page /stats.json.

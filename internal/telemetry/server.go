@@ -20,9 +20,10 @@ const (
 	sampleEvery = 250 * time.Millisecond
 	// A scrape or probe that takes longer than these has a peer that is gone.
 	headerTimeout = 5 * time.Second
-	writeTimeout  = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-	closeTimeout  = time.Second
+	writeTimeout  = 10 * time.Second
+	// An idle connection holds one of few places, and a scraper makes a new one in no time.
+	idleTimeout  = 10 * time.Second
+	closeTimeout = time.Second
 	// maxHeader bounds a request's header; none needs more.
 	maxHeader = 16 << 10
 )
@@ -52,23 +53,25 @@ type Server struct {
 // OpenMetrics is not offered: it drops _total from the names of counters, which would
 // make client_connections and client_connections_total the same family.
 //
+// At most 64 connections are open at a time, idle ones for 10 s; others wait.
+//
 // Trouble with a connection, and a listener that fails, go to log.
 func (m *Metrics) Serve(l net.Listener, b Build, snapshot func() Snapshot, log *slog.Logger) *Server {
 	s := &Server{build: b, snapshot: snapshot, started: time.Now(), stop: make(chan struct{})}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	places, mux := limit(l), http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(&shared{from: m.registry}, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.notReady()) })
 	mux.HandleFunc("GET /{$}", s.status)
 	s.http = http.Server{
-		Handler: mux, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: places.polite(mux), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ReadTimeout: headerTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	readiness := DefaultReadiness()
 	s.sample(&readiness, s.started)
 	s.tasks.Go(func() {
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(places); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("telemetry ended", "error", err)
 		}
 	})
