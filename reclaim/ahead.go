@@ -47,8 +47,8 @@ func (e *Engine) spoil(concerned func(targetKey) bool) {
 // untouched reports whether nothing is held, and nothing on its way to be.
 func (e *Engine) untouched() bool { return e.holding.Load() == 0 && e.claiming.Load() == 0 }
 
-// pursuit returns what to call with the replies to commands that name entries, nil if they
-// name none that could be held. A claim that was sent after a command had been judged may
+// pursuit returns what to call with the replies to commands that name entries, or take any
+// of a stream, nil if there are none that could be held. A claim that was sent after a command had been judged may
 // reach the server before it, where a stream is hot: then the batch is here, or on its way, when the command's reply
 // arrives, and must not outlast it.
 func (s *Session) pursuit(cmds ...resp.Command) func(reply []byte) {
@@ -67,7 +67,11 @@ func (s *Session) pursuit(cmds ...resp.Command) func(reply []byte) {
 	}
 	return func([]byte) {
 		for _, c := range named {
-			s.e.giveBack(s.takeNamed(c))
+			if kindOf(c.Arg(0)) == kindClaim {
+				s.e.giveBack(s.takeListed(c))
+			} else {
+				s.e.giveBack(s.takeNamed(c))
+			}
 		}
 	}
 }
@@ -78,4 +82,20 @@ func watching(seen func(reply []byte)) func() Verdict {
 		return pass
 	}
 	return func() Verdict { return Verdict{Watch: &Watch{seen: seen}} }
+}
+
+// also lets seen have the replies to what is forwarded too, if it is not nil.
+func (v Verdict) also(seen func(reply []byte)) Verdict {
+	switch {
+	case seen == nil:
+	case v.Watch == nil:
+		v.Watch = &Watch{seen: seen}
+	default:
+		first := v.Watch.seen
+		v.Watch.seen = func(reply []byte) {
+			first(reply)
+			seen(reply)
+		}
+	}
+	return v
 }

@@ -39,8 +39,9 @@ func TestNamedWhileItsClaimIsUnderWay(t *testing.T) {
 }
 
 // The same where the claim is sent after the command was judged, and reaches the server before it.
+// An XAUTOCLAIM that takes whatever there is names no entry.
 func TestNamedBeforeItsClaimAndExecutedAfter(t *testing.T) {
-	for _, block := range []bool{false, true} {
+	for _, tt := range []struct{ block, claim bool }{{}, {block: true}, {claim: true}, {true, true}} {
 		inWorld(t, 1, nil, func(w *world) {
 			c := w.known("a", "b")
 			other := w.client(0)
@@ -48,7 +49,10 @@ func TestNamedBeforeItsClaimAndExecutedAfter(t *testing.T) {
 			id := w.abandon("b")
 			time.Sleep(testMinIdle + 2*testInterval)
 			list := [][]string{{"XACK", "b", "g", id}}
-			if block {
+			if tt.claim {
+				list[0] = []string{"XAUTOCLAIM", "b", "g", "other", "0", "0"}
+			}
+			if tt.block {
 				list = [][]string{{"MULTI"}, list[0], {"EXEC"}}
 			}
 			var raw []byte
@@ -57,7 +61,7 @@ func TestNamedBeforeItsClaimAndExecutedAfter(t *testing.T) {
 			}
 			cmds := scanAll(list)
 			v := other.s.Command(cmds[0])
-			if block {
+			if tt.block {
 				v = other.s.Block(cmds)
 			}
 			claimed := make(chan string)

@@ -148,19 +148,8 @@ func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
 	return taken
 }
 
-// takeAhead takes what is held for the consumer of an XAUTOCLAIM that is left to the
-// server, which shall find it where it was.
-func (s *Session) takeAhead(cmd resp.Command) []*batch {
-	if s.e.untouched() || cmd.Len() < 4 {
-		return nil
-	}
-	name := string(cmd.Arg(3))
-	return s.take(&loss{
-		db: s.id.DB, streams: []string{string(cmd.Arg(1))}, group: string(cmd.Arg(2)), named: true, consumer: &name,
-	})
-}
-
-// takeListed takes what is held of a stream whose pending entries XPENDING lists.
+// takeListed takes what is held of a stream whose pending entries XPENDING lists, or an
+// XAUTOCLAIM takes that is left to the server: either shall find them where they were.
 func (s *Session) takeListed(cmd resp.Command) []*batch {
 	if s.e.untouched() || cmd.Len() < 3 {
 		return nil

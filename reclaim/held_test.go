@@ -392,3 +392,31 @@ func TestMultiDenied(t *testing.T) {
 		}
 	})
 }
+
+// TestClaimedWithoutMinIdleWhileHeld: an XAUTOCLAIM that takes whatever there is takes it from where
+// it was before our claim, and the consumer for which it was held does not get it too.
+func TestClaimedWithoutMinIdleWhileHeld(t *testing.T) {
+	claim := []string{"XAUTOCLAIM", "b", "g", "other", "0", "0"}
+	for name, list := range map[string][][]string{
+		"plain":       {claim},
+		"form":        {append(slices.Clone(claim), "JUSTID")},
+		"transaction": {{"MULTI"}, claim, {"EXEC"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			holding(t, func(w *world, c *testClient, id string) {
+				other := w.client(0)
+				if len(list) > 1 {
+					other.block(list...)
+				} else if r := other.do(list[0]...); !strings.Contains(r, id) {
+					w.t.Errorf("the other one got %q", r)
+				}
+				if r := c.do(claimArgs("b", "w")...); strings.Contains(r, id) {
+					w.t.Errorf("handed out to both: %q", r)
+				}
+				if p := w.pending("b"); len(p) != 1 || p[0].owner != "other" {
+					w.t.Errorf("pending %+v", p)
+				}
+			})
+		})
+	}
+}

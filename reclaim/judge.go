@@ -61,7 +61,8 @@ type manner struct {
 func (s *Session) claim(cmd resp.Command) Verdict {
 	c, ok := parseClaim(cmd)
 	if !ok {
-		return s.after(s.takeAhead(cmd), func() Verdict { return s.forward("form") })
+		chase := s.pursuit(cmd)
+		return s.after(s.takeListed(cmd), func() Verdict { return s.forward("form").also(chase) })
 	}
 	judge := func() Verdict {
 		return s.judge(c, manner{
@@ -71,7 +72,8 @@ func (s *Session) claim(cmd resp.Command) Verdict {
 		})
 	}
 	if c.minIdle < MinIdle {
-		return s.after(s.takeAhead(cmd), judge)
+		chase := s.pursuit(cmd)
+		return s.after(s.takeListed(cmd), func() Verdict { return judge().also(chase) })
 	}
 	return judge()
 }

@@ -103,7 +103,8 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 		case kindRead:
 			moved = append(moved, s.takeHistory(c)...)
 		case kindClaim:
-			moved = append(moved, s.takeAhead(c)...)
+			moved = append(moved, s.takeListed(c)...)
+			naming = append(naming, c)
 		case kindList:
 			moved = append(moved, s.takeListed(c)...)
 		case kindGroup, kindDrop:
