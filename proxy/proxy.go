@@ -48,6 +48,7 @@ type Proxy struct {
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients
+	unreadable   sampler // failures to read the clients' password
 	limits       [numLimits]sampler
 
 	mu        sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/redcon"
 
@@ -208,7 +209,9 @@ func (s *session) knows(user, password string) verdict {
 	if ask := s.p.cfg.RequirePass; ask != nil {
 		want, err := ask()
 		if err != nil {
-			s.p.log.Error("the password of clients cannot be read; refusing", "error", err)
+			if n := s.p.unreadable.take(time.Now()); n > 0 {
+				s.p.log.Error("the password of clients cannot be read; refusing", "error", err, "such_errors", n)
+			}
 			return wrong
 		}
 		if sameSecret(want, password) {

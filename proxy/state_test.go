@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -159,6 +161,28 @@ func TestRequirePass(t *testing.T) {
 	expect(t, c, bulkReply("a"), "GET", "a")
 	if n := f.count("AUTH"); n != 0 {
 		t.Errorf("the proxy's own password reached the server %d times", n)
+	}
+}
+
+// Strangers cannot fill the log while the password of clients cannot be read.
+func TestRequirePassUnreadable(t *testing.T) {
+	f := startFake(t)
+	lines := make(chan string, 100)
+	p := startProxy(t, f, func(c *Config) {
+		c.RequirePass = func() (string, error) { return "", errors.New("no such file") }
+		c.Logger = slog.New(slog.NewTextHandler(lineWriter(lines), nil))
+	})
+	c := p.client()
+	expect(t, c, "-"+textWrongPass+"\r\n", "AUTH", "secret")
+	expect(t, c, "-"+textWrongPass+"\r\n", "AUTH", "secret")
+	n := 0
+	for range len(lines) {
+		if strings.Contains(<-lines, "cannot be read") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d lines, want one", n)
 	}
 }
 
