@@ -56,7 +56,9 @@ func showDemo(ctx context.Context, args []string, p process) error {
 	}
 	c.LogLevel = "warn" // the table is what there is to see
 	metrics := telemetry.New(build(), labels())
-	if o.Proxy, err = proxyConfig(c.Config, metrics, newLogger(p.stderr, c.Config, metrics, new(slog.LevelVar))); err != nil {
+	log, endLog := newLogger(p.stderr, c.Config, metrics, new(slog.LevelVar))
+	defer endLog()
+	if o.Proxy, err = proxyConfig(c.Config, metrics, log); err != nil {
 		return err
 	}
 	o.Out, o.Terminal = p.stdout, isTerminal(p.stdout)

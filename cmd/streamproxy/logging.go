@@ -12,17 +12,25 @@ import (
 )
 
 // newLogger writes to w in the format that c asks for and counts what it writes. level
-// is set to what c says and can be changed later.
-func newLogger(w io.Writer, c config.Config, m *telemetry.Metrics, level *slog.LevelVar) *slog.Logger {
+// is set to what c says and can be changed later. Nobody who logs waits for w; end
+// writes what is left, and is called when all have stopped to log.
+func newLogger(w io.Writer, c config.Config, m *telemetry.Metrics, level *slog.LevelVar) (log *slog.Logger, end func()) {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level.Set(slog.LevelInfo) // Validate has refused every other word
 	}
-	opts := &slog.HandlerOptions{Level: level}
-	var h slog.Handler = slog.NewJSONHandler(w, opts)
-	if c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(w) {
-		h = slog.NewTextHandler(w, opts)
+	text := c.LogFormat == "text" || c.LogFormat == "auto" && isTerminal(w)
+	handler := func(w io.Writer) slog.Handler {
+		opts := &slog.HandlerOptions{Level: level}
+		if text {
+			return slog.NewTextHandler(w, opts)
+		}
+		return slog.NewJSONHandler(w, opts)
 	}
-	return slog.New(m.CountLogs(h))
+	straight := slog.New(m.CountLogs(handler(w)))
+	q := newLogQueue(w, func(dropped int64) {
+		straight.Warn("lines of the log were dropped, because it was not read", "lines", dropped)
+	})
+	return slog.New(m.CountLogs(handler(q))), q.close
 }
 
 func isTerminal(w io.Writer) bool {

@@ -12,7 +12,7 @@ func main() {
 	p := process{environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr}
 	err := run(context.Background(), os.Args[1:], p)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "streamproxy: %v\n", err)
+		writeBriefly(os.Stderr, fmt.Sprintf("streamproxy: %v\n", err))
 	}
 	os.Exit(exitCode(err))
 }

@@ -28,7 +28,8 @@ func serve(ctx context.Context, args []string, p process) error {
 	}
 	metrics := telemetry.New(build(), labels())
 	admin := &administration{level: new(slog.LevelVar)}
-	log := newLogger(p.stderr, c.Config, metrics, admin.level)
+	log, endLog := newLogger(p.stderr, c.Config, metrics, admin.level)
+	defer endLog()
 	for _, w := range c.Warnings {
 		log.Warn("questionable configuration", "problem", w)
 	}

@@ -33,6 +33,12 @@ type running struct {
 // ready.
 func startProxy(t *testing.T, upstream string, args ...string) *running {
 	t.Helper()
+	return startProxyTo(t, nil, upstream, args...)
+}
+
+// startProxyTo is startProxy with the log going to w, unless that is nil.
+func startProxyTo(t *testing.T, w io.Writer, upstream string, args ...string) *running {
+	t.Helper()
 	telemetry := "127.0.0.1:" + strconv.Itoa(redistest.FreePort(t))
 	// Not t.TempDir: its paths can be longer than a socket's may be.
 	dir, err := os.MkdirTemp("", "streamproxy")
@@ -44,6 +50,9 @@ func startProxy(t *testing.T, upstream string, args ...string) *running {
 	args = append([]string{"--listen=unix://" + r.socket, "--telemetry-listen=" + telemetry, "--upstream=" + upstream}, args...)
 	r.cmd = exec.Command("streamproxy", args...)
 	r.cmd.Stderr = &r.stderr
+	if w != nil {
+		r.cmd.Stderr = w
+	}
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
