@@ -110,6 +110,9 @@ const (
 type Route struct {
 	Class Class
 	Verb  Verb
+	// Loose is set if its reply may be more than one frame, see loose.go. Its class is
+	// ClassUnknown; but it leaves the connection as it was.
+	Loose bool
 	// Write is set if the command may write, and when that is not known. WAIT
 	// follows the connection of the last one.
 	Write bool

@@ -152,8 +152,8 @@ func TestDeniedBeforeAuth(t *testing.T) {
 func TestDeniedWhateverTheServerSays(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.SharedCommands, cfg.Deny = []string{"m.get"}, []string{"M.GET", "client|KILL", "new"}
-	table, err := cfg.table([]upstream.CommandInfo{{Name: "new", Flags: []string{"readonly"}}, {Name: "m.get"},
-		{Name: "client", Subcommands: []upstream.CommandInfo{{Name: "client|kill"}}}})
+	table, err := cfg.table(upstream.Facts{Commands: []upstream.CommandInfo{{Name: "new", Flags: []string{"readonly"}}, {Name: "m.get"},
+		{Name: "client", Subcommands: []upstream.CommandInfo{{Name: "client|kill"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

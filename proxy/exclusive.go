@@ -33,6 +33,10 @@ type exclusive struct {
 	tx bool
 	// rewrite, if set, turns the reply into the one the client gets.
 	rewrite func(reply []byte) []byte
+	// loose: its reply may be more than one frame, see loose.go.
+	loose bool
+	// ahead is how many of the replies are not watch's.
+	ahead int
 	// mute: its failure is not answered, because something else is said instead.
 	mute bool
 	// commands is how many there are, of class shared; 0: one of another class.
@@ -140,6 +144,9 @@ func (s *session) begin(e *exclusive) *exclusive {
 	n := max(e.commands, 1)
 	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute, shared: e.commands > 0}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
+	if e.watch != nil {
+		g.tee = &e.reply
+	}
 	if e.verb == VerbXReadGroup {
 		g.tee = &e.reply
 		if e.patient {
@@ -178,6 +185,9 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	case e.control, e.kept, left:
 	case broken, dirty:
 		e.conn.Close()
+	case e.loose:
+		h := s.hub
+		s.p.wg.Go(func() { s.p.giveBackProven(h, e.conn) })
 	default:
 		s.giveBack(e)
 	}
@@ -209,7 +219,7 @@ func (s *session) tellReclaim(e *exclusive, err error) {
 		reply = nil
 	}
 	if e.watch != nil {
-		e.watch.Seen(reply)
+		e.watch.Seen(seenReplies(reply, e.ahead, err))
 	}
 	if e.parked != nil {
 		e.parked.End(reply)
@@ -249,11 +259,15 @@ func always([]byte) bool { return true }
 // unlessError is the dirty of commands that change nothing if they are refused.
 func unlessError(prefix []byte) bool { return len(prefix) == 0 || prefix[0] != '-' }
 
-// runUnknown runs a command that the proxy does not understand. What it does to
-// its connection is not known either: unless the server refuses it, the connection
-// is not used again.
-func (s *session) runUnknown(cmd resp.Command) {
-	s.runExclusive(cmd.Raw, exclusive{dirty: unlessError})
+// runUnknown runs a command that the proxy does not understand, or whose replies are
+// loose. What the former does to its connection is not known either: unless the server
+// refuses it, the connection is not used again.
+func (s *session) runUnknown(cmd resp.Command, route Route) {
+	x := exclusive{loose: true}
+	if !route.Loose {
+		x.dirty = unlessError
+	}
+	s.runExclusive(cmd.Raw, x)
 }
 
 // runOnce runs a command over a private connection that is closed afterwards: for

@@ -213,7 +213,7 @@ func (s *session) special(cmd resp.Command, route Route) {
 			s.ending = true // as Redis does, without a word
 			return
 		}
-		s.runUnknown(cmd)
+		s.runUnknown(cmd, route)
 	case ClassForGood:
 		if route.Verb == VerbClientTracking {
 			s.tracking(cmd)

@@ -170,6 +170,9 @@ func (f *fakeServer) standard(c *fakeConn, args []string) string {
 		}
 		return fmt.Sprintf("*6\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:%d\r\n", c.id)
 	case "PING":
+		if len(args) > 1 {
+			return bulkReply(args[1])
+		}
 		return "+PONG\r\n"
 	case "CLIENT SETNAME":
 		c.name, c.kind = args[2], args[2][strings.LastIndex(args[2], ":")+1:]

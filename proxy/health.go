@@ -166,7 +166,7 @@ func (p *Proxy) learn(ctx context.Context) error {
 	p.health.runID = facts.RunID
 	p.maxBulk.Store(facts.MaxBulk)
 	p.fragile.Store(fragile(facts.Server, facts.Version))
-	table, err := p.cfg.table(facts.Commands)
+	table, err := p.cfg.table(facts)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func New(cfg Config) (*Proxy, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	table, err := cfg.table(nil)
+	table, err := cfg.table(upstream.Facts{})
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +154,13 @@ func (c *Config) validate() error {
 }
 
 // table is the table of commands, given the server's own list.
-func (c *Config) table(reported []upstream.CommandInfo) (*Table, error) {
-	t, err := DefaultTable().WithServer(reported).WithShared(c.SharedCommands)
+func (c *Config) table(f upstream.Facts) (*Table, error) {
+	t, err := DefaultTable().WithServer(f.Commands).WithShared(c.SharedCommands)
 	if err != nil {
 		return nil, err
+	}
+	if loose(f.Server, f.Version) {
+		t = t.WithLooseScripts(c.SharedCommands)
 	}
 	return t.WithDenied(c.Deny), nil
 }

@@ -115,6 +115,10 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 		}
 		return
 	}
+	if route.Loose {
+		s.forwardApart(v, raw, n)
+		return
+	}
 	if passes(v) {
 		s.submitRun(raw, stretch{to: len(raw), n: n, write: route.Write})
 		return
@@ -135,6 +139,18 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 	}
 	if route.Write && s.conn != nil {
 		s.wrote = s.conn
+	}
+}
+
+// forwardApart is forward for a command that may not share a lane.
+func (s *session) forwardApart(v reclaim.Verdict, raw []byte, n int) {
+	x := exclusive{loose: true, commands: n + v.AheadN, watch: v.Watch, ahead: v.AheadN}
+	if v.AheadN > 0 {
+		raw = append(append([]byte(nil), v.Ahead...), raw...)
+		x.rewrite = func(replies []byte) []byte { return withoutFirst(replies, v.AheadN) }
+	}
+	if !s.runExclusive(raw, x) {
+		unseen(v)
 	}
 }
 

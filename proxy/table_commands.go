@@ -142,7 +142,8 @@ var containers = []container{
 	}},
 	{"function", unknown, unknown, []group{
 		{"load delete flush restore", sharedWrite},
-		{"dump list help", sharedRead},
+		{"dump help", sharedRead},
+		{"list", Route{Class: ClassUnknown, Loose: true}},
 		{"kill stats", urgent},
 	}},
 	{"xgroup", unknown, unknown, []group{

@@ -16,7 +16,7 @@ import (
 // keptApart are commands of the recorded servers that the table leaves
 // unknown on purpose: they take a private connection each.
 var keptApart = []string{
-	"client|unpause", "failover", "module|load", "module|loadex", "module|unload",
+	"client|unpause", "failover", "function|list", "module|load", "module|loadex", "module|unload",
 	"cluster|addslots", "cluster|addslotsrange", "cluster|bumpepoch", "cluster|cancelslotmigrations", "cluster|delslots",
 	"cluster|delslotsrange", "cluster|failover", "cluster|flushslot", "cluster|flushslots", "cluster|forget", "cluster|meet",
 	"cluster|migrateslots", "cluster|replicate", "cluster|reset", "cluster|saveconfig", "cluster|set-config-epoch", "cluster|setslot",

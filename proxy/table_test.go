@@ -35,7 +35,7 @@ func TestClassify(t *testing.T) {
 			"GET k", "get k", "gEt k", "SET k v", "EVALSHA abc 0", "XADD s * f v", "XACK s g 1-1", "PING", "COMMAND", "command docs get",
 			"XAUTOCLAIM s g c 60000 0-0 COUNT 10", "HEXPIRE h 10 FIELDS 1 f", "HGETEX h FIELDS 1 f", "XACKDEL s g IDS 1 1-1", "XDELEX s IDS 1 1-1",
 			"DELEX k IFEQ v", "DIGEST k", "MSETEX 1 k v EX 1", "DELIFEQ k v", "XNACK s g SILENT IDS 1 1-1", "ARSET a 0 v", "VREM v e",
-			"OBJECT ENCODING k", "object Freq k", "MEMORY USAGE k", "CONFIG GET *", "SCRIPT LOAD x", "script exists x", "FUNCTION LIST",
+			"OBJECT ENCODING k", "object Freq k", "MEMORY USAGE k", "CONFIG GET *", "SCRIPT LOAD x", "script exists x", "FUNCTION DUMP",
 			"XGROUP CREATE s g $ MKSTREAM", "XINFO STREAM s", "CLUSTER SLOTS", "PUBSUB CHANNELS", "ACL WHOAMI", "LATENCY LATEST",
 			"CLIENT PAUSE 10", "CLIENT TRACKINGINFO", "CLIENT GETREDIR", "CLIENT HELP", "SWAPDB 0 1", "INFO", "INFO server", "INFO streamproxy server",
 			"LMPOP 1 k LEFT", "ZMPOP 1 k MIN", "PUBLISH c m", "SPUBLISH c m", "FLUSHALL ASYNC", "flushdb async", "VADD v VALUES 1 1 e",
@@ -61,7 +61,7 @@ func TestClassify(t *testing.T) {
 		ClassLocal:  {"PROXY", "proxy stats", "CLIENT MAINT_NOTIFICATIONS ON", "INFO StreamProxy"},
 		ClassUnknown: {
 			"''", "NOSUCH", "JSON.GET k", "FT.SEARCH i q", "GETT k", "GE k", "CLIENT", "SCRIPT", "SCRIPT NOSUCH", "XGROUP NOSUCH", "CLUSTER SETSLOT 1",
-			"MODULE LOAD x", "CLIENT UNPAUSE", "FAILOVER", "POST / HTTP/1.1", "Host: x", strings.Repeat("g", 100) + " k",
+			"MODULE LOAD x", "FUNCTION LIST", "CLIENT UNPAUSE", "FAILOVER", "POST / HTTP/1.1", "Host: x", strings.Repeat("g", 100) + " k",
 			"OBJECT " + strings.Repeat("g", 100),
 		},
 	} {

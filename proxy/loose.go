@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+)
+
+// A reply is one frame, except where a server puts bytes of a client's into an error
+// without taking the line ends out: Redis 8.2 does so with what a script raises, it and
+// Valkey 9.1 with the argument of FUNCTION LIST. What stands behind the line end is then
+// taken for replies to the commands that follow. On a lane those are others' commands: so
+// what can bring such an error has a private connection, and that is shown to be at its
+// end before anybody else gets it.
+
+// looseScripts are the commands whose errors hold what a script has raised.
+var looseScripts = []string{"eval", "evalsha", "fcall", "eval_ro", "evalsha_ro", "fcall_ro"}
+
+// loose reports whether a server of this name and version lets line ends pass in what a
+// script raises. Seen not to: Redis 6.2.14 and 7.0.15, Valkey 9.1.2; seen to: Redis 8.2.3.
+// What is not known does.
+func loose(server, version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err1 := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	switch {
+	case err1 != nil || err2 != nil:
+		return true
+	case server == "redis":
+		return a > 7 || a == 7 && b > 0
+	case server == "valkey":
+		return a < 9
+	}
+	return true
+}
+
+// WithLooseScripts returns the table with scripts that do not share a lane, but for those
+// that the operator vouches for.
+func (t *Table) WithLooseScripts(vouched []string) *Table {
+	apart := &Table{commands: make(map[string]*entry, len(t.commands))}
+	for name, e := range t.commands {
+		if slices.Contains(looseScripts, name) && !slices.ContainsFunc(vouched, func(v string) bool { return strings.EqualFold(v, name) }) {
+			e = &entry{Route: Route{Class: ClassUnknown, Write: e.Write, Loose: true}}
+		}
+		apart.commands[name] = e
+	}
+	apart.index = newIndex(apart.commands)
+	return apart
+}
+
+// provenTime bounds how long a connection has to be shown to be at its end.
+const provenTime = 5 * time.Second
+
+// giveBackProven returns a connection to the spares of a hub, if nothing is left over of
+// the replies before: what it says next has to be the word it is asked for.
+func (p *Proxy) giveBackProven(h *hub, c *batcher.Conn) {
+	word := rand.Text()
+	ask := resp.AppendCommand(nil, "PING", word)
+	w := &collector{left: 1, done: make(chan struct{})}
+	if c.Submit(w, nil, ask, 1) != nil {
+		c.Close()
+		return
+	}
+	select {
+	case <-w.done:
+	case <-time.After(provenTime):
+	case <-p.closing:
+	}
+	select {
+	case <-w.done:
+		if w.err == nil && string(w.buf) == "$"+strconv.Itoa(len(word))+"\r\n"+word+"\r\n" {
+			h.giveBack(c)
+			return
+		}
+	default:
+	}
+	c.Close()
+}
