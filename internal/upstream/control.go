@@ -104,10 +104,11 @@ func (c *Control) options(d *Dialer, started *atomic.Bool) rueidis.ClientOption 
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			conn, err := d.openGated(ctx)
-			if err == nil {
-				c.opened.Add(1)
+			if err != nil {
+				return nil, err
 			}
-			return conn, err
+			c.opened.Add(1)
+			return guarded(conn), nil
 		},
 		Dialer:              net.Dialer{Timeout: timeout, KeepAlive: controlPing},
 		ConnWriteTimeout:    controlPing,

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// maxGreeting bounds one reply of the handshake. HELLO's is some 200 bytes,
-	// more where modules are loaded; a peer that sends more than this is no Redis.
-	maxGreeting = 1 << 20
+	// maxGreeting bounds one reply of the handshake and the pushes before it, in bytes.
+	// HELLO's is some 200, more where modules are loaded; a peer that sends more than
+	// this is no Redis.
+	maxGreeting = 64 << 10
 	// minReply is the shortest reply there is: a type byte and CRLF.
 	minReply = 3
 )
@@ -185,12 +186,14 @@ type exactReader struct {
 // next reads one reply that later others will follow. Pushes are skipped: a
 // server may send one at any time.
 func (r *exactReader) next(later int) ([]byte, error) {
-	for {
+	for skipped := 0; skipped <= maxGreeting; {
 		reply, err := r.frame(later)
 		if err != nil || r.scan.Kind() != '>' {
 			return reply, err
 		}
+		skipped += len(reply)
 	}
+	return nil, fmt.Errorf("%w: pushes without end", errGreeting)
 }
 
 func (r *exactReader) frame(later int) ([]byte, error) {

@@ -209,6 +209,10 @@ func TestGreetingBroken(t *testing.T) {
 		{"not Redis", "HTTP/1.1 400 Bad Request\r\n\r\n"},
 		{"wrong answer to PING", "+OK\r\n:7\r\n:8\r\n"},
 		{"endless", "$9000000000\r\n"},
+		{"a large reply", "$70000\r\n"},
+		{"an endless line", "+" + strings.Repeat("a", maxGreeting)},
+		{"endlessly deep", strings.Repeat("*1\r\n", maxGreeting/4)},
+		{"endless pushes", strings.Repeat(">1\r\n+a\r\n", maxGreeting/4) + "+OK\r\n:7\r\n+PONG\r\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
