@@ -172,13 +172,14 @@ func (s *session) charge() {
 	s.charged = now
 }
 
-// pace blocks while the client has more than limit bytes to take. It returns false
-// when the client is gone, or when it has taken nothing for stall (0: for ever).
+// pace blocks while the client has more than limit bytes to take, but not once the proxy
+// hangs up: whoever ends a connection waits for the reader that is held here. It returns
+// false when the client is gone, or when it has taken nothing for stall (0: for ever).
 func (s *session) pace(limit int64, stall time.Duration) bool {
 	s.mu.Lock()
 	if s.unsent() > limit && !s.closed {
 		s.charge()
-		if !s.waitProgress(func() bool { return s.unsent() <= limit }, stall) {
+		if !s.waitProgress(func() bool { return s.unsent() <= limit || s.p.stopping() }, stall) {
 			s.mu.Unlock()
 			s.p.met(LimitStalled, "closed: took nothing while others waited", "client", s.remote())
 			s.abort()

@@ -201,6 +201,9 @@ func (p *Proxy) Close() {
 // there fails.
 func (p *Proxy) hangUp() {
 	p.cancel()
+	for _, s := range p.sessions.all() {
+		s.wake() // see pace
+	}
 	p.mu.Lock()
 	var lanes []*batcher.Lane
 	for _, l := range p.controls {
@@ -217,6 +220,13 @@ func (p *Proxy) hangUp() {
 		k.(*batcher.Conn).Close()
 		return true
 	})
+}
+
+// wake has whoever waits for the session's client look again.
+func (s *session) wake() {
+	s.mu.Lock()
+	s.cond.Broadcast()
+	s.mu.Unlock()
 }
 
 // within returns a context that ends after d, and with the proxy.

@@ -165,6 +165,36 @@ func TestShutdownOfAHungUpstream(t *testing.T) {
 	}
 }
 
+// A client that takes nothing of a large reply holds up the lane that brings it, and not
+// the end, which waits for that lane.
+func TestShutdownOfTheUnread(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(c *Config) { c.DrainTimeout = 10 * time.Millisecond })
+	large := bulkReply(strings.Repeat("x", 12<<20))
+	f.script(func(_ *fakeConn, args []string) (string, bool) { return large, args[0] == "GET" })
+	c := p.client()
+	for range 3 {
+		c.SendCommand("GET", "large")
+	}
+	s := p.sessionOf(t, c)
+	until(t, "the lane to wait for the client", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.waiters > 0 && s.outstanding > 0
+	})
+	outcome := make(chan bool, 1)
+	go func() { outcome <- p.Shutdown(t.Context()) }()
+	select {
+	case clean := <-outcome:
+		if clean {
+			t.Error("unanswered commands count as clean")
+		}
+	case <-time.After(patience):
+		s.abort()
+		t.Fatal("the drain does not end")
+	}
+}
+
 // awaitInFlight waits until the server owes n replies.
 func (p *testProxy) awaitInFlight(n int) {
 	p.t.Helper()
