@@ -126,8 +126,16 @@ func (s *session) failing() bool { return s.parting == refusing || s.poisoned.Lo
 
 // notSent is the reply to a command that is refused.
 func (s *session) notSent() []byte {
-	if s.parting == staying {
-		return replyNotSent
+	if s.dismissed() {
+		return replyStopping
 	}
-	return replyStopping
+	return replyNotSent
+}
+
+// dismissed reports whether the drain wants the session to go. A reader that waited for an
+// upstream meanwhile has not seen it yet.
+func (s *session) dismissed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dismissal != staying
 }

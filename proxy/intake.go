@@ -284,6 +284,8 @@ func (s *session) received(n int) {
 
 // feed executes what b, after what is left from before, completes.
 func (s *session) feed(b []byte) {
+	s.working.Store(true)
+	defer s.working.Store(false)
 	if s.in != nil {
 		s.extend(b)
 		b = s.in.b

@@ -68,7 +68,7 @@ func (s *session) mayLook() (refusal []byte) {
 	case err == nil && bytes.HasPrefix(replies[0], []byte("-NOPERM")):
 		return replies[0]
 	case err != nil && s.key.User != "":
-		return replyNotSent
+		return s.notSent()
 	}
 	return nil
 }

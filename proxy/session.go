@@ -76,6 +76,10 @@ type session struct {
 
 	weight weight // of its replies
 
+	// working: the reader executes what it has read; it may wait for an upstream with a
+	// command that is nowhere else booked.
+	working atomic.Bool
+
 	// parked: the reader waits for its client, and has executed all that it has read.
 	parked atomic.Bool
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -192,6 +193,36 @@ func TestShutdownOfTheUnread(t *testing.T) {
 	case <-time.After(patience):
 		s.abort()
 		t.Fatal("the drain does not end")
+	}
+}
+
+// What waits for a server that is away was not sent. Its client is told so, whatever the
+// command and however short the end, and the drain was not clean.
+func TestShutdownAnswersWhatWaitsForAServer(t *testing.T) {
+	for _, command := range []string{"GET a", "FOO.BAR x", "SELECT 3", "BLPOP k 0", "CLIENT UNBLOCK 7"} {
+		for _, now := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, now %v", command, now), func(t *testing.T) {
+				t.Parallel()
+				f := startFake(t)
+				p := startProxy(t, f, func(c *Config) { c.UpstreamWait, c.DrainTimeout = time.Hour, 200*time.Millisecond })
+				f.leave(t, p)
+				c := p.client()
+				c.SendCommand(strings.Fields(command)...)
+				until(t, "the command to be read", p.sessionOf(t, c).working.Load)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if now {
+					cancel()
+				}
+				if p.Shutdown(ctx) {
+					t.Error("a command that was not carried out counts as clean")
+				}
+				if got, err := c.ReadReply(); err != nil || got != string(replyStopping) {
+					t.Errorf("got %q, %v", got, err)
+				}
+				expectEnd(t, c)
+			})
+		}
 	}
 }
 

@@ -142,7 +142,7 @@ func (s *session) failUnsent(n int, mute bool) {
 // with the connection, so its end says all that an error would. A client that has been
 // dismissed hears that instead: it is about to go anyway.
 func (s *session) hangUp() {
-	if s.parting != staying {
+	if s.dismissed() {
 		s.failHere(1)
 		return
 	}
