@@ -33,6 +33,8 @@ type exclusive struct {
 	tx bool
 	// rewrite, if set, turns the reply into the one the client gets.
 	rewrite func(reply []byte) []byte
+	// reads: nothing is lost if it is given up with its client.
+	reads bool
 	// loose: its reply may be more than one frame, see loose.go.
 	loose bool
 	// ahead is how many of the replies are not watch's.
@@ -78,6 +80,11 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 	borrowed := x.conn == nil
 	if borrowed {
 		if x.conn = s.borrow(); x.conn == nil {
+			s.failUnsent(max(x.commands, 1), x.mute)
+			return false
+		}
+		if x.reads && s.isReset() {
+			s.hub.giveBack(x.conn)
 			s.failUnsent(max(x.commands, 1), x.mute)
 			return false
 		}

@@ -101,7 +101,9 @@ func (s *session) submitRun(b []byte, run stretch) {
 	if run.n == 0 {
 		return
 	}
+	s.reading = !run.write
 	s.submit(b[run.from:run.to], run.n)
+	s.reading = false
 	if run.write && s.conn != nil && !s.wasBusy && !s.tx.multi { // what is queued writes with EXEC
 		s.wrote = s.conn
 	}

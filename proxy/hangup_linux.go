@@ -9,3 +9,11 @@ func peerClosed(fd int) bool {
 	n, err := unix.Poll(p, 0)
 	return err == nil && n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
+
+// peerReset reports whether the other side has given up both directions: nobody will read
+// what is sent.
+func peerReset(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd)}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0 && p[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+}

@@ -214,6 +214,15 @@ func (s *session) hungUp(fd int) bool {
 	return s.readErr != nil
 }
 
+// isReset reports whether the client has reset its connection, as far as that is known.
+func (s *session) isReset() (gone bool) {
+	rc := s.rc
+	if rc == nil {
+		rc = s.below
+	}
+	return rc != nil && rc.Control(func(fd uintptr) { gone = peerReset(int(fd)) }) == nil && gone
+}
+
 // park notes that the reader is about to wait for its client, everything that it has
 // read being executed. It looks for the end of a failed pipeline after that: whoever
 // brings the last reply of it looks too, and one of the two sees it.

@@ -17,6 +17,9 @@ func (s *session) leave() {
 	s.unpin()
 	s.mu.Lock()
 	e := s.active
+	if e != nil && !e.settled && e.reads {
+		defer e.conn.Close() // nobody wants the rest, and it may be much
+	}
 	if e != nil && (e.settled || !e.patient) {
 		e = nil
 	}

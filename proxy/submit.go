@@ -40,7 +40,7 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 			return false
 		}
 		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || s.heavy(n)) {
-			x := exclusive{commands: n}
+			x := exclusive{commands: n, reads: s.reading}
 			if special != nil {
 				x.rewrite, x.mute = special.rewrite, special.mute
 			}

@@ -26,9 +26,9 @@ const (
 	typicalPiece  = 64 << 10
 	typicalWindow = 1 << 20
 	// maxNovices is how many commands in pipelines of sessions without a past a key's
-	// lanes carry at a time: as many replies of just below a giant's size are a second of
-	// a server's work.
-	maxNovices = 1024
+	// lanes carry at a time: as many replies of just below a giant's size are half a
+	// second of a server's work.
+	maxNovices = 512
 )
 
 // weight is what a session has learned about its replies to shared commands. It is

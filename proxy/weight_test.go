@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,8 @@ func startLibrary(t *testing.T) *fakeServer {
 			return bulkReply(largeValue), true
 		case "none":
 			return "$-1\r\n", true
+		case "silence":
+			return "", true
 		}
 		return bulkReply(args[1]), true
 	})
@@ -162,7 +165,7 @@ func TestNovicesWait(t *testing.T) {
 	old := p.client()
 	asks(t, old, "k")
 	f.setMute(true)
-	const pipeline, crowd = 64, 20
+	const pipeline, crowd = 64, 12
 	request := strings.Repeat(redistest.Command("GET", "k"), pipeline)
 	var novices []*redistest.Client
 	for range crowd {
@@ -217,4 +220,22 @@ func TestWeights(t *testing.T) {
 	if got := y.size.Load(); got > 10_000 {
 		t.Errorf("small again: %d", got)
 	}
+}
+
+// Nobody waits for what a client had asked to read that has reset its connection: its private one ends.
+// What may have written is waited for.
+func TestHeavyPipelineOfAClientThatResets(t *testing.T) {
+	f := startLibrary(t)
+	p := startProxy(t, f, withoutSpares)
+	c := p.client()
+	for range 40 {
+		asks(t, c, "large")
+	}
+	if err := c.Send(strings.Repeat(redistest.Command("GET", "silence"), 5)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "they are under way", func() bool { return p.Stats().InFlight == 5 })
+	_ = c.Conn.(*net.TCPConn).SetLinger(0)
+	_ = c.Close()
+	until(t, "nothing is under way any more", func() bool { st := p.Stats(); return st.InFlight == 0 && st.PrivateBusy == 0 })
 }
