@@ -9,6 +9,7 @@ import (
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
+	"streamproxy/reclaim"
 )
 
 // A reply is one frame, except where a server puts bytes of a client's into an error
@@ -47,11 +48,24 @@ func (t *Table) WithLooseScripts(vouched []string) *Table {
 	for name, e := range t.commands {
 		if slices.Contains(looseScripts, name) && !slices.ContainsFunc(vouched, func(v string) bool { return strings.EqualFold(v, name) }) {
 			e = &entry{Route: Route{Class: ClassUnknown, Write: e.Write, Loose: true}}
+			if name == "evalsha" {
+				e.refine = (*entry).runsLoose
+			}
 		}
 		apart.commands[name] = e
 	}
 	apart.index = newIndex(apart.commands)
 	return apart
+}
+
+// runsLoose lets EVALSHA of a script that guards a lock pass for what it is: it raises
+// nothing that a client could have written, and stream consumers send it in transactions
+// that have to stay whole.
+func (e *entry) runsLoose(cmd resp.Command) Route {
+	if reclaim.GuardsLock(cmd) {
+		return sharedWrite
+	}
+	return e.Route
 }
 
 // provenTime bounds how long a connection has to be shown to be at its end.

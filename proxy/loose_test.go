@@ -22,7 +22,8 @@ func TestLooseServers(t *testing.T) {
 // Scripts travel apart where their errors may hold line ends, unless the operator vouches for them.
 func TestLooseScriptsTravelApart(t *testing.T) {
 	table := DefaultTable().WithLooseScripts([]string{"FCALL"})
-	for line, want := range map[string]bool{"EVAL x 0": true, "evalsha x 0": true, "EVAL_RO x 0": true, "fcall_ro f 0": true, "fcall f 0": false, "get k": false} {
+	for line, want := range map[string]bool{"EVAL x 0": true, "evalsha x 0": true, "EVAL_RO x 0": true, "fcall_ro f 0": true, "fcall f 0": false, "get k": false,
+		"EVALSHA C3F8721CBB97F72BC19E972846BD7AAF91901658 1 lock token": false, "evalsha c3f8721cbb97f72bc19e972846bd7aaf91901658 2 lock token x": true} {
 		r := table.Classify(words(line))
 		if r.Loose != want || want != (r.Class == ClassUnknown) {
 			t.Errorf("%s: %+v", line, r)

@@ -125,6 +125,13 @@ func parseScript(cmd resp.Command) (c scriptCall, ok bool) {
 	return c, c.script != noScript
 }
 
+// GuardsLock reports whether a command is an EVALSHA of one of the lock scripts, as
+// clients call them: it touches nothing but one key that holds a string.
+func GuardsLock(cmd resp.Command) bool {
+	_, ok := parseScript(cmd)
+	return ok && fold(cmd.Arg(0), "evalsha")
+}
+
 // fold reports whether b is word in any case; the word consists of lower-case
 // letters.
 func fold(b []byte, word string) bool {
