@@ -101,6 +101,11 @@ func (t *Table) WithShared(names []string) (*Table, error) {
 	return shared, nil
 }
 
+// CheckShared says why a name cannot be one for Config.SharedCommands, see WithShared.
+func CheckShared(name string) error {
+	return (&Table{commands: maps.Clone(DefaultTable().commands)}).vouch(strings.ToLower(name))
+}
+
 // vouch makes one command shared or says why it must not be.
 func (t *Table) vouch(name string) error {
 	if name == "" || len(name) > maxNameLen || strings.ContainsAny(name, " |\t\r\n") {
@@ -116,7 +121,7 @@ func (t *Table) vouch(name string) error {
 		vouched.Class, vouched.vouched = ClassShared, true
 		t.commands[name] = &vouched
 	case e.refine != nil:
-		return errors.New("its arguments decide, which the proxy looks after itself")
+		return errors.New("has arguments that decide, which the proxy looks after itself")
 	default:
 		return fmt.Errorf("must not share a connection (class %s)", e.Class)
 	}

@@ -161,12 +161,3 @@ func checkAdmin(addr string) error {
 	}
 	return err
 }
-
-// checkCommand refuses what can be no command name, such as a list separated by
-// blanks.
-func checkCommand(name string) error {
-	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("is no command name")
-	}
-	return nil
-}
