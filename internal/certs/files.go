@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 // maxFile bounds what is read of a file, in bytes. A bundle of all public
@@ -38,25 +39,35 @@ func (f Files) read() (contents, error) {
 			continue
 		}
 		var err error
-		if *file.into, err = readFile(file.path); err != nil {
+		if *file.into, err = ReadFile(file.path, maxFile); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return c, errors.Join(errs...)
 }
 
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// ReadFile reads a file of at most limit bytes. It must be a regular one, or a link to
+// one as Kubernetes makes them: whoever opens a FIFO waits for a writer, and a device
+// may never end.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxFile)
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, limit)
 	}
 	return b, nil
 }

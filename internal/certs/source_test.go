@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"streamproxy/internal/redistest"
@@ -122,6 +123,10 @@ func TestUnusableFiles(t *testing.T) {
 		}
 		return path
 	}
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	garbage := write("garbage", "geheim")
 	locked := write("locked", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nZ2VoZWlt\n-----END ENCRYPTED PRIVATE KEY-----\n")
 	legacy := write("legacy", "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nZ2VoZWlt\n-----END EC PRIVATE KEY-----\n")
@@ -133,7 +138,10 @@ func TestUnusableFiles(t *testing.T) {
 		{"no such file", Files{CA: filepath.Join(dir, "missing")}, "missing"},
 		{"two missing files", Files{CA: filepath.Join(dir, "gone1"), Cert: good.Cert, Key: filepath.Join(dir, "gone2")}, "gone2"},
 		{"no certificate", Files{CA: garbage}, "no certificate in PEM form"},
-		{"a file without an end", Files{CA: "/dev/zero"}, "larger than"},
+		{"a file without an end", Files{CA: "/dev/zero"}, "not a regular file"},
+		{"too large a file", Files{CA: write("large", strings.Repeat("x", maxFile+1))}, "larger than"},
+		{"a directory", Files{CA: dir}, "not a regular file"},
+		{"a FIFO", Files{CA: good.Cert, Cert: good.Cert, Key: fifo}, "not a regular file"},
 		{"certificate without key", Files{Cert: good.Cert}, "together"},
 		{"key without certificate", Files{Key: good.Key}, "together"},
 		{"another's key", Files{Cert: good.Cert, Key: other.Key}, "private key does not match"},

@@ -2,32 +2,27 @@ package config
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
+
+	"streamproxy/internal/certs"
 )
 
 // maxSecret bounds what is read of a secret file, in bytes. Tokens of managed services
-// have a few kilobytes; a wrong path may name a device that never ends.
+// have a few kilobytes.
 const maxSecret = 64 << 10
 
 // SecretFile returns a function that reads the secret in the file at path, at most
 // 64 KiB, without the line ends that editors and shells leave behind it. An empty file
-// is an error: as a password it would let everybody in.
+// is an error: as a password it would let everybody in. So is one that is not regular.
 func SecretFile(path string) func() (string, error) {
 	return func() (string, error) {
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = f.Close() }()
-		b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+		b, err := certs.ReadFile(path, maxSecret)
 		if err != nil {
 			return "", err
 		}
 		s := strings.TrimRight(string(b), "\r\n")
-		if s == "" || len(b) > maxSecret {
-			return "", fmt.Errorf("secret file %s is empty or larger than %s", path, formatSize(maxSecret))
+		if s == "" {
+			return "", fmt.Errorf("secret file %s is empty", path)
 		}
 		return s, nil
 	}

@@ -69,6 +69,14 @@ func TestSecretFiles(t *testing.T) {
 	if _, err := SecretFile("/dev/zero")(); err == nil {
 		t.Error("a file without an end was accepted")
 	}
+	link := filepath.Join(dir, "link") // as Kubernetes shows its secrets
+	write("third")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := SecretFile(link)(); err != nil || got != "third" {
+		t.Errorf("through a link: %q, %v", got, err)
+	}
 	write("x")
 	_, err = Load([]string{"--upstream=redis://u:p@h", "--upstream-password-file", path}, nil, testMachine, nil)
 	if err == nil || !strings.Contains(err.Error(), "keep one") {
