@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -116,6 +117,10 @@ func TestLoadFaults(t *testing.T) {
 		{"--listen=unix:///x?mode=999", nil, `--listen: "unix:///x?mode=999" has a mode that is not octal, 0 to 0777`},
 		{"--listen=unix:///x?made=1", nil, `--listen: "unix:///x?made=1" has the unknown parameter "made"`},
 		{"--listen=", nil, `--listen: is empty, so that no client could connect`},
+		{"--listen=unix:///" + strings.Repeat("x", maxSocketPath), nil, fmt.Sprintf(`--listen: "unix:///%s" has a path of %d bytes; the system allows a socket's %d`, strings.Repeat("x", maxSocketPath), maxSocketPath+1, maxSocketPath)},
+		{"--listen=unix:///a,unix:///./a?mode=0600", nil, `--listen: "/a" is listened at twice`},
+		{"--listen=unix:///a --admin-listen=unix:///a", nil, `--listen: "/a" is listened at twice`},
+		{"--listen=127.0.0.1:1 --listen=127.0.0.1:1", nil, `--listen: "127.0.0.1:1" is listened at twice`},
 		{"--telemetry-listen=9380", nil, `--telemetry-listen: "9380" is not host:port`},
 		{"--shared-commands=JSON.GET,", nil, `--shared-commands: "JSON.GET," has an empty item`},
 		{"--requirepass-file=/no/such/file", nil, `--requirepass-file: "/no/such/file" cannot be used: open /no/such/file: no such file or directory`},

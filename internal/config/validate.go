@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"streamproxy/internal/upstream"
 	"streamproxy/proxy"
@@ -54,10 +56,12 @@ type crossRule struct {
 
 func (c *Config) crossRules() []crossRule {
 	t, err := upstream.Parse(c.Upstream)
+	again := c.twice()
 	together := proxy.CheckDeniedTogether(c.Deny)
 	twoPasswords := err == nil && t.Password != nil && c.UpstreamPasswordFile != ""
 	return append(c.tlsRules(), []crossRule{
 		{"listen", "", "", "is empty, so that no client could connect", len(c.Listen) == 0},
+		{"listen", "admin-listen", again, "is listened at twice", again != ""},
 		notAbove("upstream-conns", "max-lanes", c.UpstreamConns, c.MaxLanes, formatInt),
 		notAbove("private-min-idle", "private-max", c.PrivateMinIdle, c.PrivateMax, formatInt),
 		notAbove("drain-min", "drain-timeout", c.DrainMin, c.DrainTimeout, formatDuration),
@@ -105,6 +109,28 @@ func checkUpstream(raw string) error {
 	return nil
 }
 
+// maxSocketPath is the longest path of a unix socket, in bytes; one more ends it.
+const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// twice finds a place at which two addresses of clients, or one of them and
+// administration, would listen; empty: none. Port 0 is another one each time.
+func (c *Config) twice() string {
+	seen := map[string]bool{}
+	for _, spec := range append(slices.Clone(c.Listen), c.AdminListen) {
+		place := strings.TrimPrefix(spec, TLSPrefix)
+		if u, err := url.Parse(spec); err == nil && u.Scheme == "unix" {
+			place = filepath.Clean(u.Path)
+		} else if strings.HasSuffix(place, ":0") || spec == DefaultAdmin {
+			continue
+		}
+		if seen[place] {
+			return place
+		}
+		seen[place] = true
+	}
+	return ""
+}
+
 // checkListen checks the spelling of a client address; whether it can be bound is
 // known when it is.
 func checkListen(spec string) error {
@@ -114,6 +140,9 @@ func checkListen(spec string) error {
 	u, err := url.Parse(spec)
 	if err != nil || u.Scheme != "unix" || u.Host != "" || len(u.Path) < 2 {
 		return errors.New("is neither host:port, tls://host:port nor unix:///path?mode=0660")
+	}
+	if len(u.Path) > maxSocketPath {
+		return fmt.Errorf("has a path of %d bytes; the system allows a socket's %d", len(u.Path), maxSocketPath)
 	}
 	for name, v := range u.Query() {
 		if name != "mode" {
