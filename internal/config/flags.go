@@ -113,7 +113,7 @@ func clientFlags(c *Config) Group {
 
 func upstreamFlags(c *Config) Group {
 	return Group{"Upstream", []Flag{
-		{Name: "upstream", Arg: "URL", field: textField(&c.Upstream, checkUpstream), hide: HideUserinfo,
+		{Name: "upstream", Arg: "URL", field: textField(&c.Upstream, checkUpstream), hide: c.hideUpstream,
 			Help: "The server: redis://[user@]host[:port][/db], rediss:// for TLS, or unix://[user@]/path[?db=n]. A password belongs into --upstream-password-file."},
 		{Name: "upstream-user", Arg: "NAME", field: textField(&c.UpstreamUser, nil),
 			Help: "ACL user to greet the server as, instead of the URL's."},

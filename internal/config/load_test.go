@@ -128,7 +128,7 @@ func TestLoadFaults(t *testing.T) {
 		{"--private-min-idle=9 --private-max=8", nil, `--private-min-idle: "9" exceeds --private-max 8`},
 		{"--drain-min=26s", nil, `--drain-min: "26s" exceeds --drain-timeout 25s`},
 		{"--upstream=redis-cluster://h", nil, `--upstream: "redis-cluster://h" is no usable URL: upstream URL: scheme "redis-cluster": not yet supported`},
-		{"--upstream=localhost", nil, `--upstream: "localhost" is no usable URL: upstream URL: no scheme, want redis://host:port, rediss://host:port or unix:///path`},
+		{"--upstream=localhost", nil, `--upstream: "xxxxx" is no usable URL: upstream URL: no scheme, want redis://host:port, rediss://host:port or unix:///path`},
 	} {
 		t.Run(tt.args+strings.Join(tt.environ, " "), func(t *testing.T) {
 			_, err := Load(strings.Fields(tt.args), tt.environ, testMachine, nil)

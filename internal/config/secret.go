@@ -38,20 +38,71 @@ func checkSecretFile(path string) error {
 	return nil
 }
 
-// HideUserinfo replaces the password in a URL. It does not ask whether the URL is
-// well formed: what stands before the last @ may be a password that broke it.
+// HideUserinfo replaces what may be a password in a URL, or in what has user and
+// password before an @. It does not ask whether the text is well formed: what stands
+// before the last @ may be a password that broke it.
 func HideUserinfo(raw string) string {
-	start := 0
-	if i := strings.Index(raw, "://"); i >= 0 {
-		start = i + len("://")
+	if strings.Contains(raw, "://") {
+		return hideURL(raw, false)
 	}
 	at := strings.LastIndexByte(raw, '@')
-	if at < start {
-		return raw
+	if user, _, secret := strings.Cut(raw[:max(at, 0)], ":"); secret {
+		return user + ":" + hidden + raw[at:]
 	}
-	user, _, secret := strings.Cut(raw[start:at], ":")
-	if !secret {
-		return raw
+	return raw
+}
+
+// hidden stands for what is not shown.
+const hidden = "xxxxx"
+
+// hideUpstream is what is shown of --upstream. Where a password is given elsewhere, a
+// user alone is a user; else it may be a password, as redis-cli takes it.
+func (c *Config) hideUpstream(raw string) string {
+	if raw != "" && !strings.Contains(raw, "://") {
+		return hidden
 	}
-	return raw[:start] + user + ":xxxxx" + raw[at:]
+	return hideURL(raw, c.UpstreamPasswordFile != "")
+}
+
+// hideURL hides the password; a user that stands alone, unless alone says that it is
+// one; and what is no port, and what has no place in such a URL.
+func hideURL(raw string, alone bool) string {
+	scheme, rest, _ := strings.Cut(raw, "://")
+	shown := scheme + "://"
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, _, secret := strings.Cut(rest[:at], ":")
+		switch {
+		case secret && !strings.ContainsAny(user, "/?#"):
+			shown += user + ":" + hidden
+		case alone && !secret && !strings.ContainsAny(user, "/?#"):
+			shown += user
+		default:
+			shown += hidden
+		}
+		shown, rest = shown+"@", rest[at+1:]
+	}
+	place, query, queried := cutAny(rest, "?#")
+	host, path, pathed := strings.Cut(place, "/")
+	if colon := strings.LastIndexByte(host, ':'); colon >= 0 && !strings.HasSuffix(host, "]") && strings.Trim(host[colon+1:], "0123456789") != "" {
+		host = host[:colon+1] + hidden
+	}
+	shown += host
+	if pathed {
+		shown += "/" + path
+	}
+	if !queried {
+		return shown
+	}
+	if db, ok := strings.CutPrefix(query, "?db="); ok && strings.Trim(db, "0123456789") == "" {
+		return shown + query
+	}
+	return shown + query[:1] + hidden
+}
+
+// cutAny cuts before the first of some characters.
+func cutAny(s, chars string) (before, after string, found bool) {
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return s[:i], s[i:], true
+	}
+	return s, "", false
 }

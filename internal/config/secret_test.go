@@ -11,12 +11,35 @@ import (
 func TestSecretsStayHidden(t *testing.T) {
 	for _, raw := range []string{
 		"redis://u:geheim@h", "redis://:geheim@h:1/2", "redis://u:x/geheim@h", "redis://u:1/geheim@h", "redis://u:geheim@h:port",
-		"rediss://u:geheim@h", "unix://u:geheim@/s", "u:geheim@h", "redis://u:%zzgeheim@h", "redis://u:a@geheim@h", "://x:geheim@h",
+		"rediss://u:geheim@h", "unix://u:geheim@/s", "u:geheim@h", "redis://h:6379?password=geheim", "redis://h?password=geheim@x", "redis://geheim@h", "redis://u:geheim",
+		"unix:///s?password=geheim", "unix:///s?db=1&password=geheim", "redis://h#geheim", "redis://u:%zzgeheim@h", "redis://u:a@geheim@h", "://x:geheim@h",
 	} {
 		for _, args := range [][]string{{"--upstream", raw}, {"--upstreem", raw}, {"--upstreem=" + raw}, {raw}} {
 			assertHidden(t, args)
 		}
 	}
+}
+
+// What tells no secret stays readable.
+func TestTheRestOfAURLIsShown(t *testing.T) {
+	named := Config{UpstreamPasswordFile: "x"}
+	for _, tt := range []struct {
+		c         *Config
+		raw, want string
+	}{
+		{&Config{}, "redis://h:6379/2", "redis://h:6379/2"},
+		{&Config{}, "redis://u:p@[::1]:6379/2", "redis://u:xxxxx@[::1]:6379/2"},
+		{&Config{}, "redis://[::1]", "redis://[::1]"},
+		{&Config{}, "unix://u:p@/run/s?db=3", "unix://u:xxxxx@/run/s?db=3"},
+		{&Config{}, "redis://p@h", "redis://xxxxx@h"},
+		{&named, "redis://u@h", "redis://u@h"},
+		{&Config{}, "geheim", "xxxxx"},
+	} {
+		if got := tt.c.hideUpstream(tt.raw); got != tt.want {
+			t.Errorf("%s: shown as %s, want %s", tt.raw, got, tt.want)
+		}
+	}
+	assertHidden(t, []string{"--upstream=geheim"})
 }
 
 func assertHidden(t *testing.T, args []string) {

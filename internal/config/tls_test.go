@@ -70,7 +70,7 @@ func TestTLSTarget(t *testing.T) {
 		t.Fatalf("%v, warnings %q", err, l.Warnings)
 	}
 	target, err := l.Target()
-	if err != nil || target.TLS == nil || target.String() != "rediss://u@h:1/2" {
+	if err != nil || target.TLS == nil || target.User != "u" || target.String() != "rediss://xxxxx@h:1/2" {
 		t.Fatalf("%v, %v", target, err)
 	}
 	c, err := target.TLS.Config()

@@ -106,6 +106,9 @@ func parseURL(raw string) (*url.URL, error) {
 	if errors.As(err, &ue) {
 		err = ue.Err
 	}
+	if strings.HasPrefix(err.Error(), "invalid port") { // it may be a password without its @
+		err = errors.New("the port is no number")
+	}
 	return nil, err
 }
 
@@ -175,10 +178,14 @@ func (t *Target) setUserinfo(info *url.Userinfo) {
 	}
 }
 
-// String returns the target as a URL without its password, fit for logs.
+// String returns the target as a URL without its password, fit for logs. A user
+// without a password is hidden too: redis-cli takes it for the password.
 func (t Target) String() string {
 	var u url.URL
-	if t.User != "" {
+	switch {
+	case t.User != "" && t.Password == nil:
+		u.User = url.User("xxxxx")
+	case t.User != "":
 		u.User = url.User(t.User)
 	}
 	db := strconv.Itoa(t.DB)

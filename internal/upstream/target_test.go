@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 		{"redis://[fe80::1%25eth0]", "tcp", "[fe80::1%eth0]:6379", "", none, 0, "redis://[fe80::1%25eth0]:6379"},
 		{"redis://u:p@h:1", "tcp", "h:1", "u", "p", 0, "redis://u@h:1"},
 		{"redis://:p@h:1", "tcp", "h:1", "", "p", 0, "redis://h:1"},
-		{"redis://u@h:1", "tcp", "h:1", "u", none, 0, ""},
+		{"redis://u@h:1", "tcp", "h:1", "u", none, 0, "redis://xxxxx@h:1"},
 		{"redis://u:@h:1", "tcp", "h:1", "u", "", 0, "redis://u@h:1"},
 		{"redis://a%40b:p%2F%3A%40%25@h:1", "tcp", "h:1", "a@b", "p/:@%", 0, "redis://a%40b@h:1"},
 		{"rediss://h", "tcp", "h:6379", "", none, 0, "rediss://h:6379"},
@@ -70,7 +70,7 @@ func TestParseRefuses(t *testing.T) {
 		{"redis://:6379", "no host"},
 		{"redis://h:0", `port "0": want a number from 1 to 65535`},
 		{"redis://h:65536", `"65536"`},
-		{"redis://h:http", "http"},
+		{"redis://h:http", "port"},
 		{"redis://h/-1", `database "-1": want a number from 0 to 2147483647`},
 		{"redis://h/2147483648", `"2147483648"`},
 		{"redis://h/x", `"x"`},
@@ -123,6 +123,9 @@ func TestParseErrorsKeepSecrets(t *testing.T) {
 				}
 			}
 		}
+	}
+	if _, err := Parse("redis://u:qq"); err == nil || strings.Contains(err.Error(), "qq") {
+		t.Errorf("a password without its host: %v", err)
 	}
 	if _, err := Parse("redis://u:p@h:99999"); err == nil || !strings.Contains(err.Error(), "99999") {
 		t.Errorf("a bad port beside a password is not named: %v", err)
