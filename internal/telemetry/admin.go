@@ -47,7 +47,7 @@ type AdminServer struct {
 // A browser is refused: any page that somebody looks at on this machine could make it
 // ask.
 func ServeAdmin(l net.Listener, a Admin, log *slog.Logger) *AdminServer {
-	started := time.Now()
+	started := time.Now().Round(0) // by the clock on the wall, which goes on while a laptop sleeps
 	places, mux := limit(l), http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", briefly(pprof.Index))
 	mux.HandleFunc("GET /debug/pprof/profile", briefly(pprof.Profile))

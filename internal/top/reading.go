@@ -32,11 +32,29 @@ type reading struct {
 	stats   *stats // likewise
 }
 
+// Of one process, administration begins after the process does, by what the start takes,
+// and the system tells the time of that in whole seconds.
+const (
+	startsEarlier = 2 * time.Second
+	startsLater   = 5 * time.Second
+)
+
+// another reports whether the pages are of two processes: a second proxy goes without
+// administration where the first has its address.
+func (r reading) another() bool {
+	began, known := r.metrics[processStart][""]
+	if r.stats == nil || !known || r.stats.UptimeSeconds == 0 {
+		return false
+	}
+	later := time.Duration((float64(r.at.UnixMilli())/1000 - r.stats.UptimeSeconds - began) * float64(time.Second))
+	return later < -startsEarlier || later > startsLater
+}
+
 // errNobody is the error of a reading for which there is nobody to ask.
 var errNobody = errors.New("telemetry and administration are both off, so there is nobody to ask")
 
-// read asks for both pages. One that does not answer is left out; an error says that
-// neither does.
+// read asks for both pages. One that does not answer is left out, and so are the stats
+// of another process; an error says that neither does.
 func (o *Options) read(ctx context.Context) (reading, error) {
 	r := reading{}
 	var errs []error
@@ -56,6 +74,9 @@ func (o *Options) read(ctx context.Context) (reading, error) {
 		errs = append(errs, err)
 	}
 	r.at = time.Now()
+	if r.another() {
+		r.stats = nil
+	}
 	switch {
 	case len(errs) == 0:
 		return r, errNobody

@@ -13,12 +13,16 @@ const prefix = "streamproxy_"
 // written.
 type series map[string]map[string]float64
 
+// processStart is when the process began, the one number that is not the proxy's own.
+const processStart = "process_start_time_seconds"
+
 // parseSeries reads the Prometheus text format. Lines that are not the proxy's own, or
 // that it does not understand, are left out.
 func parseSeries(page []byte) series {
 	all := series{}
 	for line := range strings.Lines(string(page)) {
 		line, ours := strings.CutPrefix(strings.TrimSpace(line), prefix)
+		ours = ours || strings.HasPrefix(line, processStart)
 		at := strings.LastIndexByte(line, ' ')
 		if !ours || at < 0 {
 			continue

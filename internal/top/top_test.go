@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // publish serves a page; every question gets the next of the texts, and then the last again. An
@@ -63,6 +65,19 @@ func TestOnePageIsEnough(t *testing.T) {
 	o = Options{Metrics: publish(t, ""), Stats: publish(t, ""), Every: MinEvery}
 	if err := o.Once(t.Context(), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "500") {
 		t.Errorf("nobody answers: %v", err)
+	}
+}
+
+// What stands at the default address of administration may be another proxy.
+func TestStatsOfAnotherProcessAreLeftOut(t *testing.T) {
+	began := float64(time.Now().Add(-time.Hour).Unix())
+	metrics := busy + fmt.Sprintf("\nprocess_start_time_seconds %v\n", began)
+	for uptime, same := range map[float64]bool{3600: true, 3599: true, 3500: false, 3700: false} {
+		o := Options{Metrics: publish(t, metrics), Stats: publish(t, fmt.Sprintf(`{"clients":7,"uptime_seconds":%v}`, uptime)), Every: MinEvery}
+		r, err := o.read(t.Context())
+		if err != nil || r.metrics == nil || (r.stats != nil) != same {
+			t.Errorf("up for %v s: stats %v, %v; want them: %v", uptime, r.stats, err, same)
+		}
 	}
 }
 
