@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/tidwall/redcon"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
 )
 
 // clientCommand runs those CLIENT subcommands that concern what the session keeps.
@@ -64,36 +66,38 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
-	if route.Verb == VerbClientKill && s.killHere(cmd) {
-		return
-	}
 	c, err := s.p.controlConn(s.key)
 	if err != nil {
 		s.p.noteDown(err)
 		s.failHere(1)
 		return
 	}
+	if route.Verb == VerbClientKill && s.killHere(cmd, c) {
+		return
+	}
 	raw := cmd.Raw
-	if route.Verb == VerbClientUnblock {
-		raw, c = s.unblockHere(cmd, c)
+	if id, here := virtualID(cmd.Arg(2)); here && route.Verb == VerbClientUnblock {
+		reply, ok := s.allowed(cmd, c)
+		if !ok {
+			return
+		}
+		if raw, c = s.unblockHere(cmd, id, c); raw == nil {
+			s.answer(reply) // it has been carried out, for nobody
+			return
+		}
 	}
 	s.runExclusive(raw, exclusive{conn: c, control: true, closeOnLoss: route.Verb == VerbShutdown})
 }
 
-// unblockHere puts the server's id in the place of one of this proxy in CLIENT UNBLOCK, which
-// is to be sent over c, or the newer connection that it returns. An id that blocks nowhere, or
-// not at the server that can be asked, stays: the server knows none such, and says what else
-// may be wrong.
-func (s *session) unblockHere(cmd resp.Command, c *batcher.Conn) ([]byte, *batcher.Conn) {
-	id, here := virtualID(cmd.Arg(2))
-	if !here {
-		return cmd.Raw, c
-	}
+// unblockHere puts the server's id in the place of this proxy's in CLIENT UNBLOCK, which
+// is to be sent over c, or the newer connection that it returns. It returns nil if that id blocks
+// nowhere, or not at the server that can be asked.
+func (s *session) unblockHere(cmd resp.Command, id int64, c *batcher.Conn) ([]byte, *batcher.Conn) {
 	blocked := s.p.blockedOn(id)
 	if blocked == nil {
-		return cmd.Raw, c
+		return nil, c
 	}
-	for !s.p.sameRun(blocked, c) {
+	for !s.p.sameRun(s.key, blocked, c) {
 		newer, err := c, error(nil)
 		if c.OlderThan(blocked) {
 			c.Retire() // to where the other leads a newer one will lead too
@@ -101,19 +105,41 @@ func (s *session) unblockHere(cmd resp.Command, c *batcher.Conn) ([]byte, *batch
 		}
 		if err != nil || newer == c {
 			blocked.Landed() // nothing will be sent
-			return cmd.Raw, c
+			return nil, c
 		}
 		c = newer
 	}
 	return replaceArg(cmd, 2, strconv.FormatInt(blocked.ID(), 10)), c
 }
 
+// allowed asks the server over c whether the client's user may run a command that names an id
+// of this proxy, by that very command: it finds nobody there, and reply says so. If the user
+// may not, allowed answers the client.
+func (s *session) allowed(cmd resp.Command, c *batcher.Conn) (reply []byte, ok bool) {
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamTimeout)
+	defer cancel()
+	reply, err := askRaw(ctx, c, cmd.Raw)
+	var refusal *upstream.ReplyError
+	switch {
+	case err == nil:
+		return reply, true
+	case errors.As(err, &refusal):
+		s.answer(refusal.Reply)
+	default:
+		s.failHere(1) // nothing has been done
+	}
+	return nil, false
+}
+
 // killHere runs CLIENT KILL ID <id> [SKIPME yes|no], in any order, for an id of this
-// proxy.
-func (s *session) killHere(cmd resp.Command) bool {
+// proxy. c leads to the server, as the client's user.
+func (s *session) killHere(cmd resp.Command, c *batcher.Conn) bool {
 	id, skipMe, ok := killFilter(cmd)
 	if !ok {
 		return false
+	}
+	if _, ok := s.allowed(cmd, c); !ok {
+		return true
 	}
 	victim, killed := s.p.sessions.find(id), int64(1)
 	switch {
@@ -162,15 +188,11 @@ func (s *session) clientList(cmd resp.Command) {
 	args := []string{"CLIENT", "LIST", "ID"}
 	for i := 3; i < cmd.Len(); i++ {
 		id, here := virtualID(cmd.Arg(i))
-		if !here {
-			args = append(args, string(cmd.Arg(i)))
-		} else if real := s.p.serverID(id); real != 0 {
+		if real := s.p.serverID(id); here && real != 0 {
 			args = append(args, strconv.FormatInt(real, 10))
+		} else {
+			args = append(args, string(cmd.Arg(i))) // the server lists nobody for an id from here
 		}
-	}
-	if len(args) == 3 {
-		s.answer(redcon.AppendBulkString(nil, ""))
-		return
 	}
 	s.submit(resp.AppendCommand(nil, args...), 1)
 }

@@ -133,6 +133,7 @@ func (s *session) uncommon(cmd resp.Command) {
 	if cmd.Len() == 0 {
 		return
 	}
+	s.admit()
 	route := s.p.table.Load().Classify(cmd)
 	s.count(route.Class)
 	switch {

@@ -82,6 +82,21 @@ func (p *Proxy) checkUpstream() error {
 	began := time.Now()
 	ctx, cancel := p.within(healthTimeout)
 	defer cancel()
+	err := p.look(ctx)
+	locked := p.lockedOut(err)
+	if locked {
+		err = nil // it is there for clients who have what it wants
+	}
+	p.noteSilence(began, err)
+	p.noteHealth(err)
+	if err == nil && !locked {
+		p.knock(ctx)
+	}
+	return err
+}
+
+// look asks the server whether it serves, and what it is like if that may have changed.
+func (p *Proxy) look(ctx context.Context) error {
 	var err error
 	if p.health.doubted.Swap(false) {
 		err = p.control.Renew() // the present connection may hang at the server before
@@ -89,11 +104,12 @@ func (p *Proxy) checkUpstream() error {
 	if err == nil && p.health.up.Load() {
 		err = p.control.Ping(ctx)
 	}
+	if p.lockedOut(err) {
+		return err
+	}
 	if err != nil || !p.health.up.Load() || p.control.Connections() != p.health.learned {
 		err = p.learn(ctx)
 	}
-	p.noteSilence(began, err)
-	p.noteHealth(err)
 	return err
 }
 

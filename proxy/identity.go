@@ -147,7 +147,7 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 		return "", false
 	}
 	ids := s.p.identities
-	itself := user == s.p.ownUser()
+	itself := user == s.p.ownUser() && !s.p.anonymous() // whose connections prove nothing
 	if itself || !ids.enterProven(user, password) {
 		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
 		defer cancel()
@@ -167,6 +167,9 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 			return "", true
 		}
 		ids.enter(user, password)
+		if user == s.p.ownUser() && !s.p.locked.Load() {
+			s.p.checkNow() // that somebody has a password for it may mean that it has got one
+		}
 	}
 	return user, true
 }

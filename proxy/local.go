@@ -65,7 +65,7 @@ func (s *session) mayLook() (refusal []byte) {
 	defer cancel()
 	replies, err := calls{s.p}.run(ctx, s.key, infoQuestion, 1)
 	switch {
-	case err == nil && bytes.HasPrefix(replies[0], []byte("-NOPERM")):
+	case err == nil && (bytes.HasPrefix(replies[0], []byte("-NOPERM")) || bytes.HasPrefix(replies[0], []byte("-NOAUTH"))):
 		return replies[0]
 	case err != nil && s.key.User != "":
 		return s.notSent()

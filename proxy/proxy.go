@@ -37,6 +37,7 @@ type Proxy struct {
 	denials    *denials            // nil: every command may be sent
 	warm       atomic.Pointer[hub] // whose spares are kept ready
 
+	locked       atomic.Bool // see admission.go
 	maxBulk      atomic.Int64
 	knowsSetInfo atomic.Bool
 	fragile      atomic.Bool  // see recall.go
@@ -223,6 +224,7 @@ func (p *Proxy) allHubs() []*hub {
 // dial opens one upstream connection and registers it.
 func (p *Proxy) dial(ctx context.Context, rank upstream.Rank, key upstream.Key, opts batcher.Options) (*batcher.Conn, error) {
 	nc, greeting, err := p.dialer.DialFor(ctx, rank, key, opts.Kind)
+	p.noteAdmission(key, greeting, err)
 	if err != nil {
 		p.failed(err)
 		var he *upstream.HandshakeError

@@ -59,7 +59,7 @@ func (s *session) recall(e *exclusive) error {
 	}
 	ctx, cancel := s.p.within(unblockPatience)
 	defer cancel()
-	by, err := s.p.witness(ctx, c)
+	by, err := s.p.witness(ctx, s.home.Load().key, c)
 	if err != nil {
 		c.Landed() // it was not sent
 		return err

@@ -65,15 +65,18 @@ func TestRecallOnItsWay(t *testing.T) {
 			until(t, "the server to be known", func() bool { return p.Stats().UpstreamUp })
 			p.fragile.Store(by == "drain, with care")
 			first, s, e, at := blockedBy(t, f, p, "a")
+			called := false
 			f.script(func(_ *fakeConn, args []string) (string, bool) {
-				return "", len(args) > 1 && args[1] == "UNBLOCK" // is not answered for the moment
+				it := len(args) > 2 && args[1] == "UNBLOCK" && args[2] == fmt.Sprint(at.id)
+				called = called || it
+				return "", it // is not answered for the moment
 			})
 			if by == "another client" {
 				p.client().SendCommand("CLIENT", "UNBLOCK", fmt.Sprint(s.id), "ERROR")
 			} else {
 				p.wg.Go(func() { s.unblock(e) })
 			}
-			f.await(t, "CLIENT UNBLOCK", 1)
+			f.wait(t, "the call", func() bool { return called })
 			at.pop(f)
 			expectReply(t, first, popped)
 			second, _, _, other := blockedBy(t, f, p, "b")

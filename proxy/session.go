@@ -126,7 +126,7 @@ type session struct {
 }
 
 func newSession(p *Proxy, nc net.Conn) *session {
-	s := &session{p: p, nc: nc, created: time.Now(), authed: p.cfg.RequirePass == nil}
+	s := &session{p: p, nc: nc, created: time.Now(), authed: p.admits()}
 	s.cond.L = &s.mu
 	s.wfn = s.writeReady
 	s.lane.s, s.lane.shared = s, true

@@ -293,7 +293,7 @@ func (s *session) restart() bool {
 	s.p.identities.exit(before)
 	s.db.Store(int64(s.key.DB))
 	s.setName("")
-	if s.p.cfg.RequirePass != nil {
+	if !s.p.admits() {
 		s.authed = false
 		s.scan.SetLimits(s.limits())
 	}

@@ -35,11 +35,20 @@ func connNames(host string) func(kind string) string {
 	}
 }
 
-// witness returns a control connection over which the id of c means c. Errors: errStranger
-// if there is none; the server's own error, if that asks for patience, or the context's.
-func (p *Proxy) witness(ctx context.Context, c *batcher.Conn) (*batcher.Conn, error) {
+// agent is the key of the connections by which the proxy acts for a client: its own, or the
+// client's where the server lets no stranger in.
+func (p *Proxy) agent(client upstream.Key) upstream.Key {
+	if !p.locked.Load() {
+		return p.defaultKey()
+	}
+	return upstream.Key{User: client.User, Proto: 2}
+}
+
+// witness returns a control connection over which the id of c means c; client is the key of
+// whoever wants to know. Errors: errStranger if there is none; the server's own error, if that asks for patience, or the context's.
+func (p *Proxy) witness(ctx context.Context, client upstream.Key, c *batcher.Conn) (*batcher.Conn, error) {
 	for {
-		by, err := p.controlLane(p.defaultKey()).Await(ctx)
+		by, err := p.controlLane(p.agent(client)).Await(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -81,22 +90,27 @@ func (p *Proxy) find(ctx context.Context, by, c *batcher.Conn) (bool, error) {
 
 // sameRun reports whether the ids of two connections are of the same run of the same
 // server.
-func (p *Proxy) sameRun(a, b *batcher.Conn) bool {
+func (p *Proxy) sameRun(client upstream.Key, a, b *batcher.Conn) bool {
 	ctx, cancel := p.within(p.cfg.UpstreamWait)
 	defer cancel()
-	of, err := p.witness(ctx, a)
+	of, err := p.witness(ctx, client, a)
 	if err != nil {
 		return false
 	}
-	other, err := p.witness(ctx, b)
+	other, err := p.witness(ctx, client, b)
 	return err == nil && of == other
 }
 
 // ask sends one command over a connection that is shared by nobody who minds, and returns
 // the reply; an *upstream.ReplyError if that is an error.
 func (p *Proxy) ask(ctx context.Context, c *batcher.Conn, args ...string) ([]byte, error) {
+	return askRaw(ctx, c, resp.AppendCommand(nil, args...))
+}
+
+// askRaw is ask with a command as it travels.
+func askRaw(ctx context.Context, c *batcher.Conn, raw []byte) ([]byte, error) {
 	w := &collector{left: 1, done: make(chan struct{})}
-	if err := c.Submit(w, nil, resp.AppendCommand(nil, args...), 1); err != nil {
+	if err := c.Submit(w, nil, raw, 1); err != nil {
 		return nil, err
 	}
 	select {

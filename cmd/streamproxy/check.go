@@ -53,7 +53,10 @@ func greet(ctx context.Context, c config.Config, p process) error {
 	}
 	_ = conn.Close()
 	state := "answers"
-	if greeting.NotReady != "" {
+	switch {
+	case greeting.NoAuth:
+		state = "answers, and wants a password that the proxy was not given: clients must authenticate themselves"
+	case greeting.NotReady != "":
 		state = "answers, but is not ready: " + greeting.NotReady
 	}
 	fmt.Fprintf(p.stdout, "# %s %s\n", target, state)

@@ -36,6 +36,8 @@ type Greeting struct {
 	// NotReady is the server's own words if it cannot serve yet (LOADING,
 	// MASTERDOWN). The connection is greeted and usable.
 	NotReady string
+	// NoAuth: the server wants a password before it serves, and got none.
+	NoAuth bool
 }
 
 // Keep-alive of all upstream connections: a dead path is found within about a

@@ -162,9 +162,11 @@ func takeID(g *Greeting, reply []byte) error {
 // NOAUTH or BUSY, are the client's to see in reply to its own commands.
 func takePing(g *Greeting, reply []byte) error {
 	if isError(reply) {
-		if text := errorText(reply); notReadyText(text) {
+		text := errorText(reply)
+		if notReadyText(text) {
 			g.NotReady = text
 		}
+		g.NoAuth = hasCode(text, "NOAUTH")
 		return nil
 	}
 	if !bytes.Equal(reply, []byte("+PONG\r\n")) {

@@ -224,3 +224,49 @@ func number(t testing.TB, reply string) string {
 	}
 	return n
 }
+
+// A server's password that only the application knows, as it stands in its URL, serves as
+// directly; who has not given it gets nothing, also when it is set while the proxy runs.
+func TestPasswordInTheClientsHands(t *testing.T) {
+	t.Parallel()
+	const noAuth = "-NOAUTH Authentication required.\r\n"
+	s := redistest.Start(t, redistest.WithPassword("pw"))
+	f := startProxy(t, s.Addr())
+	eventually(t, "the server is there", func() bool { return f.Stats().UpstreamUp })
+	stranger, c, three := f.client(), f.client(), f.client()
+	for _, command := range [][]string{{"GET", "k"}, {"CLIENT", "ID"}, {"PROXY", "CLIENTS"}, {"CLIENT", "KILL", "ID", "4503599627370497"}} {
+		stranger.gets(noAuth, command...)
+	}
+	c.gets("+OK\r\n", "AUTH", "pw")
+	isWholly(t, c, "default", "k")
+	if got := three.ask("HELLO", "3", "AUTH", "default", "pw"); got[0] != '%' {
+		t.Fatalf("HELLO: %q", got)
+	}
+	isWholly(t, three, "default", "k3")
+	// What blocks is called back for whoever has left.
+	leaver := f.client()
+	leaver.gets("+OK\r\n", "AUTH", "pw")
+	leaver.sends(redistest.Command("BLPOP", "none", "0"))
+	watch := &client{s.Client(), t}
+	blockedClients(t, watch, "1")
+	leaver.Close()
+	blockedClients(t, watch, "0")
+	stranger.gets(noAuth, "GET", "k")
+}
+
+// Who may not kill or look at the server does not here.
+func TestIDsTakeTheRight(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Do("ACL", "SETUSER", "low", "on", ">low", "~*", "+get")
+	f := startProxy(t, s.Addr())
+	victim, low := f.client(), f.client()
+	id := number(t, victim.ask("CLIENT", "ID"))
+	low.gets("+OK\r\n", "AUTH", "low", "low")
+	for _, command := range [][]string{{"KILL", "ID", id}, {"KILL", "ID", id, "SKIPME", "no"}, {"LIST", "ID", id}, {"UNBLOCK", id}} {
+		if got := low.ask(append([]string{"CLIENT"}, command...)...); !strings.HasPrefix(got, "-NOPERM ") {
+			t.Errorf("CLIENT %q: %q", command, got)
+		}
+	}
+	victim.gets("+PONG\r\n", "PING")
+}
