@@ -83,7 +83,7 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 			s.failUnsent(max(x.commands, 1), x.mute)
 			return false
 		}
-		if x.reads && s.isReset() {
+		if (x.reads || x.patient) && s.isReset() { // while it waited for the connection
 			s.hub.giveBack(x.conn)
 			s.failUnsent(max(x.commands, 1), x.mute)
 			return false
