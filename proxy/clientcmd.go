@@ -66,6 +66,11 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
+	if route.Verb == VerbShutdown && !(cmd.Len() == 2 && fold(cmd.Arg(1), "abort")) {
+		// It may wait for replicas, and what could abort it must not wait behind it.
+		s.runExclusive(cmd.Raw, exclusive{closeOnLoss: true})
+		return
+	}
 	c, err := s.p.controlConn(s.key)
 	if err != nil {
 		s.p.noteDown(err)
@@ -86,7 +91,7 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 			return
 		}
 	}
-	s.runExclusive(raw, exclusive{conn: c, control: true, closeOnLoss: route.Verb == VerbShutdown})
+	s.runExclusive(raw, exclusive{conn: c, control: true})
 }
 
 // unblockHere puts the server's id in the place of this proxy's in CLIENT UNBLOCK, which
