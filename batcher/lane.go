@@ -65,6 +65,10 @@ func (l *Lane) Conn() *Conn {
 	return c
 }
 
+// Holds reports whether the lane has a connection, were it a retired one that still owes
+// replies.
+func (l *Lane) Holds() bool { return l.cur.Load() != nil }
+
 // Await returns a live connection, dialling if need be. It waits until ctx ends,
 // and then returns the error of the last failed dial, if there was one.
 func (l *Lane) Await(ctx context.Context) (*Conn, error) {

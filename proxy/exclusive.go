@@ -16,7 +16,8 @@ import (
 // of the session have been answered when it starts; later ones wait for its end.
 type exclusive struct {
 	conn *batcher.Conn
-	// home is the hub the connection goes back to; nil: the session's.
+	// home is the hub the connection goes back to, and which is left then; nil: the
+	// session's, which stays.
 	home *hub
 	cmd  resp.Command // of a patient command: owned, see own
 	verb Verb
@@ -43,6 +44,8 @@ type exclusive struct {
 	mute bool
 	// commands is how many there are, of class shared; 0: one of another class.
 	commands int
+	// write: it, or one of them, may write.
+	write bool
 	// closeOnLoss: the loss of the connection is the command's success (SHUTDOWN).
 	closeOnLoss bool
 	// parked and watch are reclaim's interest in a blocked read, see parked.go.
@@ -180,6 +183,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	s.mu.Lock()
 	e.settled, e.answered = true, time.Now()
 	left, broken := e.left, err != nil || e.bodyOpen
+	wrote := e.mayHaveWritten(prefix, err)
 	s.mu.Unlock()
 	if e.tx {
 		<-s.p.txSlots
@@ -198,8 +202,11 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	default:
 		s.giveBack(e)
 	}
+	if e.home != nil {
+		s.p.leaveHub(e.home)
+	}
 	s.mu.Lock()
-	if !broken && !e.control && (e.commands > 1 || mayHaveWritten(prefix)) {
+	if wrote {
 		s.wroteOn = e.conn
 	}
 	s.busy, s.active = false, nil
@@ -238,11 +245,18 @@ func (s *session) tellReclaim(e *exclusive, err error) {
 	}
 }
 
-// mayHaveWritten judges by the reply of a private command: what found nothing, or
-// was refused, wrote nothing.
-func mayHaveWritten(prefix []byte) bool {
+// mayHaveWritten judges by the outcome: what found nothing, or was refused, wrote
+// nothing. Where the outcome is unknown the connection is lost, and WAIT says so. The
+// session's mu is held.
+func (e *exclusive) mayHaveWritten(prefix []byte, err error) bool {
 	switch {
-	case len(prefix) == 0, prefix[0] == '-', prefix[0] == '_':
+	case !e.write:
+		return false
+	case e.commands > 1, e.loose && err == nil: // the reply is not the whole truth
+		return true
+	case err != nil:
+		return !batcher.SafeToRetry(err)
+	case e.bodyOpen, len(prefix) == 0, prefix[0] == '-', prefix[0] == '_':
 		return false
 	}
 	return len(prefix) < 3 || string(prefix[1:3]) != "-1"
@@ -270,7 +284,7 @@ func unlessError(prefix []byte) bool { return len(prefix) == 0 || prefix[0] != '
 // loose. What the former does to its connection is not known either: unless the server
 // refuses it, the connection is not used again.
 func (s *session) runUnknown(cmd resp.Command, route Route) {
-	x := exclusive{loose: true}
+	x := exclusive{loose: true, write: route.Write}
 	if !route.Loose {
 		x.dirty = unlessError
 	}

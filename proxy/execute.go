@@ -70,9 +70,9 @@ func (s *session) execute(b []byte) int {
 			s.submitRun(b, run)
 			run = stretch{from: pos, to: pos}
 			if route.Verb == VerbMulti && s.own == nil {
-				if size, n, ok := s.wholeBlock(b[start:]); ok {
-					run = s.block(b, start, size, n)
-					pos = start + size
+				if whole, ok := s.wholeBlock(b[start:]); ok {
+					run = s.block(b, start, whole)
+					pos = start + whole.to
 					continue
 				}
 			}
@@ -95,30 +95,25 @@ func (s *session) execute(b []byte) int {
 	return pos
 }
 
-// submitRun sends a stretch to the lane and remembers that it carried a write; where a
-// private connection takes its place, finish does.
+// submitRun sends a stretch to the lane.
 func (s *session) submitRun(b []byte, run stretch) {
 	if run.n == 0 {
 		return
 	}
-	s.reading = !run.write
-	s.submit(b[run.from:run.to], run.n)
-	s.reading = false
-	if run.write && s.conn != nil && !s.wasBusy && !s.tx.multi { // what is queued writes with EXEC
-		s.wrote = s.conn
-	}
+	s.submitAs(nil, b[run.from:run.to], run.n, run.write)
 }
 
-// block handles a whole transaction at b[start:start+size]: it becomes a stretch of its
-// own, unless reclaim has another use for it.
-func (s *session) block(b []byte, start, size, n int) stretch {
-	s.counts[ClassShared] += n - 1
-	raw := b[start : start+size]
+// block handles a whole transaction, which stands in b from start on: it becomes a
+// stretch of its own, unless reclaim has another use for it.
+func (s *session) block(b []byte, start int, whole stretch) stretch {
+	s.counts[ClassShared] += whole.n - 1
+	end := start + whole.to
+	raw := b[start:end]
 	if v := s.judgeBlock(raw); !passes(v) {
-		s.carryOut(v, raw, n, resp.Command{}, Route{Class: ClassShared, Write: true})
-		return stretch{from: start + size, to: start + size}
+		s.carryOut(v, raw, whole.n, resp.Command{}, Route{Class: ClassShared, Write: whole.write})
+		return stretch{from: end, to: end}
 	}
-	return stretch{from: start, to: start + size, n: n, write: true}
+	return stretch{from: start, to: end, n: whole.n, write: whole.write}
 }
 
 // uncommon handles what is not a canonical command of an authenticated client:
@@ -206,7 +201,7 @@ func (s *session) special(cmd resp.Command, route Route) {
 	case ClassState:
 		s.stateCommand(cmd, route)
 	case ClassBlocking:
-		s.runExclusive(cmd.Raw, exclusive{patient: true, cmd: cmd, verb: route.Verb})
+		s.runExclusive(cmd.Raw, exclusive{patient: true, cmd: cmd, verb: route.Verb, write: route.Write})
 	case ClassUrgent:
 		s.urgentCommand(cmd, route)
 	case ClassLocal:

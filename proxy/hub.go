@@ -114,6 +114,8 @@ func (h *hub) lost(c *batcher.Conn) {
 
 // emptied takes a retired connection that owes nothing any more.
 func (h *hub) emptied(c *batcher.Conn) {
+	h.p.enterHub(h) // for a moment it is neither a lane's nor a spare
+	defer h.p.leaveHub(h)
 	for _, l := range h.lanes {
 		l.Replace(c)
 	}
@@ -256,6 +258,16 @@ func (h *hub) connected() bool {
 		}
 	}
 	return h.spares.len() > 0
+}
+
+// vacant reports whether nothing is left in the hub.
+func (h *hub) vacant() bool {
+	for _, l := range h.lanes {
+		if l.Holds() {
+			return false
+		}
+	}
+	return h.spares.len() == 0
 }
 
 // close ends the lanes and the spares.

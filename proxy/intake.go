@@ -195,8 +195,8 @@ func (s *session) held() bool {
 	if reset {
 		s.resetting = false
 	}
-	if s.wroteOn != nil && !busy {
-		s.wrote, s.wroteOn = s.wroteOn, nil
+	if !busy {
+		s.takeNote()
 	}
 	s.mu.Unlock()
 	if reset && s.pinned != nil {

@@ -56,7 +56,8 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 		s.failHere(1)
 		return
 	}
-	x := exclusive{conn: c, kept: c == s.own, verb: route.Verb, bodyOpen: true}
+	x := exclusive{conn: c, kept: c == s.own, verb: route.Verb, bodyOpen: true, write: route.Write && !s.tx.multi}
+	s.tx.write = s.tx.write || route.Write && s.tx.multi
 	switch route.Class {
 	case ClassBlocking:
 		x.patient, x.cmd, x.recalled = true, own(cmd), new(atomic.Bool)

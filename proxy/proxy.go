@@ -188,6 +188,13 @@ func (p *Proxy) hubOf(key upstream.Key) *hub {
 	return h
 }
 
+// enterHub is hubOf for a hub that is known.
+func (p *Proxy) enterHub(h *hub) {
+	p.mu.Lock()
+	h.users++
+	p.mu.Unlock()
+}
+
 // leaveHub ends what hubOf began. A hub that nobody uses and that has no connection
 // is forgotten, or every database somebody asks for in vain would be dialled for ever.
 func (p *Proxy) leaveHub(h *hub) {
@@ -200,7 +207,7 @@ func (p *Proxy) leaveHub(h *hub) {
 // dropVacant forgets a hub that nobody uses if nothing is left in it.
 func (p *Proxy) dropVacant(h *hub) {
 	p.mu.Lock()
-	vacant := h.users <= 0 && h.key != p.defaultKey() && !h.connected() && p.hubs[h.key] == h
+	vacant := h.users <= 0 && h.key != p.defaultKey() && h.vacant() && p.hubs[h.key] == h
 	if vacant {
 		delete(p.hubs, h.key)
 		h.dropped.Store(true)

@@ -74,8 +74,7 @@ type session struct {
 	seat batcher.Seat // the session's place on its lane
 	lane segment      // the segment that the common case reuses
 
-	weight  weight // of its replies
-	reading bool   // what is being submitted writes nothing
+	weight weight // of its replies
 
 	// working: the reader executes what it has read; it may wait for an upstream with a
 	// command that is nowhere else booked.

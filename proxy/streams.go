@@ -110,7 +110,9 @@ func (s *session) handOver(v reclaim.Verdict) {
 // forward sends what is not answered here, and lets reclaim see what it wants to.
 func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command, route Route) {
 	if route.Class == ClassBlocking {
-		if !s.runExclusive(raw, exclusive{patient: true, cmd: cmd, verb: route.Verb, parked: v.Parked, watch: v.Watch}) {
+		if !s.runExclusive(raw, exclusive{
+			patient: true, cmd: cmd, verb: route.Verb, write: route.Write, parked: v.Parked, watch: v.Watch,
+		}) {
 			unseen(v)
 		}
 		return
@@ -133,18 +135,14 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 		g.tee = kept
 		g.done = func(_ []byte, err error) { v.Watch.Seen(seenReplies(*kept, v.AheadN, err)) }
 	}
-	if !s.submitAs(g, raw, n+v.AheadN) {
+	if !s.submitAs(g, raw, n+v.AheadN, route.Write) {
 		unseen(v)
-		return
-	}
-	if route.Write && s.conn != nil {
-		s.wrote = s.conn
 	}
 }
 
 // forwardApart is forward for a command that may not share a lane.
 func (s *session) forwardApart(v reclaim.Verdict, raw []byte, n int) {
-	x := exclusive{loose: true, commands: n + v.AheadN, watch: v.Watch, ahead: v.AheadN}
+	x := exclusive{loose: true, write: true, commands: n + v.AheadN, watch: v.Watch, ahead: v.AheadN}
 	if v.AheadN > 0 {
 		raw = append(append([]byte(nil), v.Ahead...), raw...)
 		x.rewrite = func(replies []byte) []byte { return withoutFirst(replies, v.AheadN) }

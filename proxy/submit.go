@@ -17,19 +17,20 @@ const (
 	fewOutstanding = 64
 )
 
-// submit sends n complete commands, raw being exactly their bytes, to the session's
-// lane. It returns when they are queued there or have been answered as failed; it
+// submit sends n complete commands, none of which writes, raw being exactly their bytes,
+// to the session's lane. It returns when they are queued there or have been answered as failed; it
 // blocks while the session is over a limit or without an upstream.
-func (s *session) submit(raw []byte, n int) { s.submitAs(nil, raw, n) }
+func (s *session) submit(raw []byte, n int) { s.submitAs(nil, raw, n, false) }
 
 // ask sends one command to the lane and has its reply rewritten.
 func (s *session) ask(raw []byte, rewrite func(reply []byte) []byte) {
-	s.submitAs(&segment{s: s, rewrite: rewrite}, raw, 1)
+	s.submitAs(&segment{s: s, rewrite: rewrite}, raw, 1, false)
 }
 
 // submitAs is submit with a segment of the caller's for the replies; nil is the
-// lane's. It returns false if the commands were answered as not sent.
-func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
+// lane's. write: one of the commands may write. It returns false if they were answered as
+// not sent.
+func (s *session) submitAs(special *segment, raw []byte, n int, write bool) (sent bool) {
 	if n == 0 || !s.room() {
 		return false
 	}
@@ -40,7 +41,7 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 			return false
 		}
 		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || s.heavy(n)) {
-			x := exclusive{commands: n, reads: s.reading}
+			x := exclusive{commands: n, write: write, reads: !write}
 			if special != nil {
 				x.rewrite, x.mute = special.rewrite, special.mute
 			}
@@ -61,6 +62,9 @@ func (s *session) submitAs(special *segment, raw []byte, n int) (sent bool) {
 		}
 		err := s.conn.Submit(g, s.seatOn(), raw, n)
 		if err == nil {
+			if write {
+				s.noteWrite()
+			}
 			return true
 		}
 		s.unexpect(g, n)

@@ -17,6 +17,8 @@ import (
 // tx is what a session's own connection has been told. Zero: nothing.
 type tx struct {
 	multi, watch bool
+	// write: a command that may write has been queued.
+	write bool
 	// odd: something has been sent on the connection that may have changed it for
 	// good; it stays the session's.
 	odd bool
@@ -27,35 +29,36 @@ var lookahead = sync.Pool{New: func() any { return resp.NewCommandScanner(resp.D
 // wholeBlock looks whether b, which begins with MULTI, holds the transaction up to
 // its EXEC, and whether every command in it could be shared on its own: only then
 // does it leave the connection as it was, whatever ACLs say of MULTI itself.
-func (s *session) wholeBlock(b []byte) (size, commands int, ok bool) {
+func (s *session) wholeBlock(b []byte) (whole stretch, ok bool) {
 	look := lookahead.Get().(*resp.CommandScanner)
 	defer lookahead.Put(look)
 	look.Reset()
 	table := s.p.table.Load()
-	for size < len(b) && size <= largeCommand {
-		n, done, err := look.Scan(b[size:])
+	for whole.to < len(b) && whole.to <= largeCommand {
+		n, done, err := look.Scan(b[whole.to:])
 		if err != nil || !done || look.Inline() {
-			return 0, 0, false
+			return whole, false
 		}
-		cmd := resp.Command{Raw: b[size : size+n], Args: look.Args()}
-		size += n
+		cmd := resp.Command{Raw: b[whole.to : whole.to+n], Args: look.Args()}
+		whole.to += n
 		if cmd.Len() == 0 {
-			return 0, 0, false // Redis executes nothing here, and answers nothing
+			return whole, false // Redis executes nothing here, and answers nothing
 		}
-		commands++
+		whole.n++
 		route := table.Classify(cmd)
 		switch {
 		case route.Class == ClassShared:
+			whole.write = whole.write || route.Write
 		case route.Class != ClassTransaction:
-			return 0, 0, false
-		case commands == 1: // MULTI
+			return whole, false
+		case whole.n == 1: // MULTI
 		case route.Verb == VerbExec:
-			return size, commands, cmd.Len() == 1 && size <= largeCommand
+			return whole, cmd.Len() == 1 && whole.to <= largeCommand
 		default:
-			return 0, 0, false
+			return whole, false
 		}
 	}
-	return 0, 0, false
+	return whole, false
 }
 
 // transactionCommand runs MULTI, EXEC, DISCARD, WATCH and UNWATCH.
@@ -80,17 +83,15 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 		s.tx.watch = s.tx.watch || route.Verb == VerbWatch
 	case !ends:
 	case s.tx.multi && route.Verb == VerbUnwatch: // queued like any other
-	case s.tx.odd:
-		s.tx = tx{odd: true, watch: s.tx.watch && route.Verb != VerbExec}
 	case !s.tx.multi && route.Verb != VerbUnwatch: // an error, which leaves a watch as it is
+	case s.tx.odd:
+		s.endOdd(cmd, route)
+		return
 	default:
 		s.endTransaction(cmd, route)
 		return
 	}
 	s.submit(cmd.Raw, 1)
-	if route.Verb == VerbExec {
-		s.wrote = s.own
-	}
 }
 
 // ownConn gives the session a connection of its own, out of the quota of
@@ -126,16 +127,27 @@ func (s *session) ownConn() bool {
 // treated as if that connection were lost.
 func (s *session) endTransaction(cmd resp.Command, route Route) {
 	s.waitIdle()
-	own := s.own
+	own, write := s.own, s.tx.write && route.Verb == VerbExec
 	s.own, s.conn, s.tx = nil, nil, tx{}
 	if s.refuse() {
 		own.Close()
 		<-s.p.txSlots
 		return
 	}
-	s.runExclusive(cmd.Raw, exclusive{conn: own, tx: true, dirty: func(prefix []byte) bool {
+	s.runExclusive(cmd.Raw, exclusive{conn: own, tx: true, write: write, dirty: func(prefix []byte) bool {
 		return !provesClean(route.Verb, prefix)
 	}})
+}
+
+// endOdd sends the command that ends a transaction on a connection that stays the
+// session's.
+func (s *session) endOdd(cmd resp.Command, route Route) {
+	s.waitIdle()
+	write := s.tx.write && route.Verb == VerbExec
+	s.tx = tx{odd: true, watch: s.tx.watch && route.Verb != VerbExec}
+	if !s.refuse() {
+		s.runExclusive(cmd.Raw, exclusive{conn: s.own, kept: true, write: write})
+	}
 }
 
 // provesClean reports whether the reply to the end of a transaction leaves no doubt
@@ -182,10 +194,14 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 	case s.tx.multi:
 		s.tx.odd = s.tx.odd || (route.Class != ClassBlocking && route.Class != ClassWait)
 		s.own.SetPatient(true) // should MULTI have been denied, it does block
-		s.submit(cmd.Raw, 1)
-	case route.Class == ClassBlocking || route.Class == ClassWait:
+		s.submitAs(nil, cmd.Raw, 1, route.Write)
+	case route.Class == ClassWait:
+		s.waitCommand(cmd, route)
+	case route.Class == ClassBlocking:
 		s.waitIdle()
-		s.runExclusive(cmd.Raw, exclusive{conn: s.own, kept: true, patient: true, cmd: cmd, verb: route.Verb})
+		s.runExclusive(cmd.Raw, exclusive{
+			conn: s.own, kept: true, patient: true, cmd: cmd, verb: route.Verb, write: route.Write,
+		})
 	case route.Class == ClassUrgent:
 		s.urgentCommand(cmd, route)
 	case route.Class == ClassLocal:
@@ -194,7 +210,7 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.clientCommand(cmd, route)
 	default: // SELECT, HELLO, AUTH and what is not known: the connection keeps it
 		s.tx.odd = true
-		s.submit(cmd.Raw, 1)
+		s.submitAs(nil, cmd.Raw, 1, route.Write)
 	}
 }
 

@@ -24,15 +24,44 @@ func (s *session) waitCommand(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
+	s.mu.Lock()
+	s.takeNote()
+	s.mu.Unlock()
 	c := s.wrote
 	x := exclusive{patient: true, cmd: cmd, verb: route.Verb}
 	switch {
+	case s.own != nil && (c == nil || c == s.own):
+		x.conn, x.kept = s.own, true
+		s.runExclusive(cmd.Raw, x)
 	case c == nil: // nothing written: any connection may say so
 		s.runExclusive(cmd.Raw, x)
 	case c.Dead():
 		s.answer(redcon.AppendError(nil, textWaitLost))
 	default:
 		s.waitOn(c, x)
+	}
+}
+
+// noteWrite takes note that the session's present connection has been sent a write. What
+// is queued there writes with EXEC.
+func (s *session) noteWrite() {
+	if s.tx.multi {
+		s.tx.write = true
+		return
+	}
+	if s.wasBusy { // before this one
+		s.mu.Lock()
+		s.takeNote()
+		s.mu.Unlock()
+	}
+	s.wrote = s.conn
+}
+
+// takeNote takes note of the connection on which a private command has written. The lock
+// is held.
+func (s *session) takeNote() {
+	if s.wroteOn != nil {
+		s.wrote, s.wroteOn = s.wroteOn, nil
 	}
 }
 
@@ -62,10 +91,13 @@ func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 
 // takeSpare takes c out of the spares, whose ever they are: the session may have
 // changed its database or protocol since it wrote. It returns the hub that c has to
-// go back to, or nil if c is no spare.
+// go back to, which is in use until the caller leaves it; nil if c is no spare.
 func (p *Proxy) takeSpare(c *batcher.Conn) *hub {
-	for _, h := range p.allHubs() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.hubs {
 		if h.spares.take(c) {
+			h.users++
 			return h
 		}
 	}

@@ -115,6 +115,80 @@ var waysToWrite = []written{
 		c.gets("+OK\r\n", "SET", "k", "v")
 		c.gets("*-1\r\n", "BLPOP", "none", "0.01")
 	}},
+	{"then WATCH", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "WATCH", "other")
+	}},
+	{"then WATCH and UNWATCH", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "WATCH", "other")
+		c.gets("+OK\r\n", "UNWATCH")
+	}},
+	{"100 KB, then WATCH and UNWATCH", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", strings.Repeat("x", 100_000))
+		c.gets("+OK\r\n", "WATCH", "other")
+		c.gets("+OK\r\n", "UNWATCH")
+	}},
+	{"then DISCARD", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("+QUEUED\r\n", "SET", "k", "w")
+		c.gets("+QUEUED\r\n", "SET", "k", strings.Repeat("x", 100_000))
+		c.gets("+OK\r\n", "DISCARD")
+	}},
+	{"then a transaction that reads", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("+QUEUED\r\n", "GET", "k")
+		c.gets("*1\r\n"+bulk("v"), "EXEC")
+	}},
+	{"then an empty transaction", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("*0\r\n", "EXEC")
+	}},
+	{"then a transaction that is aborted", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("+QUEUED\r\n", "SET", "k", "w")
+		c.ask("NOSUCHCOMMAND")
+		c.ask("EXEC")
+	}},
+	{"100 KB, then a whole transaction that reads", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", strings.Repeat("x", 100_000))
+		c.sends(pipeline([]string{"MULTI"}, []string{"GET", "none"}, []string{"EXEC"}))
+		c.replies("+OK\r\n", "+QUEUED\r\n", "*1\r\n$-1\r\n")
+	}},
+	{"before a transaction that the write aborts", func(c *client) {
+		c.gets("+OK\r\n", "SELECT", "2")
+		c.gets("+OK\r\n", "SET", "k", strings.Repeat("x", 100_000))
+		c.gets("+OK\r\n", "SELECT", "0")
+		c.gets("+OK\r\n", "WATCH", "k")
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "MULTI")
+		c.gets("+QUEUED\r\n", "SET", "k", "w")
+		c.gets("*-1\r\n", "EXEC")
+	}},
+	{"in a database that is left", func(c *client) {
+		c.gets("+OK\r\n", "SELECT", "3")
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+OK\r\n", "SELECT", "0")
+	}},
+	{"100 KB, in a database that is left", func(c *client) {
+		c.gets("+OK\r\n", "SELECT", "3")
+		c.gets("+OK\r\n", "SET", "k", strings.Repeat("x", 100_000))
+		c.gets("+OK\r\n", "SELECT", "0")
+	}},
+	{"in a protocol that is left", func(c *client) {
+		c.ask("HELLO", "3")
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.ask("HELLO", "2")
+	}},
+	{"in a database that RESET leaves", func(c *client) {
+		c.gets("+OK\r\n", "SELECT", "3")
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("+RESET\r\n", "RESET")
+	}},
 	{"before RESET", func(c *client) {
 		c.gets("+OK\r\n", "SET", "k", "v")
 		c.gets("+RESET\r\n", "RESET")
