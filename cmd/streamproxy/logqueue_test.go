@@ -77,7 +77,7 @@ func TestAFullPipeKeepsNobodyFromEnding(t *testing.T) {
 	defer read.Close()
 	fill(t, write)
 	server := redistest.Start(t)
-	r := startProxyTo(t, write, "redis://"+server.Addr(), "--log-level=debug", "--drain-idle=1ms")
+	r := startProxyAs(t, write, []string{"streamproxy"}, "redis://"+server.Addr(), "--log-level=debug", "--drain-idle=1ms")
 	_ = write.Close()
 	if got, err := r.client().Do("PING"); err != nil || got != "+PONG\r\n" {
 		t.Errorf("PING: %q, %v", got, err)

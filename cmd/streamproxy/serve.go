@@ -33,6 +33,9 @@ func serve(ctx context.Context, args []string, p process) error {
 	for _, w := range c.Warnings {
 		log.Warn("questionable configuration", "problem", w)
 	}
+	if files, err := openFiles(); err == nil {
+		fitClients(c, files, log)
+	}
 	runtime.GOMAXPROCS(c.Threads.Value)
 	if limit := c.MemoryLimit.Value; limit > 0 {
 		// What is buffered is the better part of the memory, and the collector must not

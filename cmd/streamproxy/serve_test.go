@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,11 +34,12 @@ type running struct {
 // ready.
 func startProxy(t *testing.T, upstream string, args ...string) *running {
 	t.Helper()
-	return startProxyTo(t, nil, upstream, args...)
+	return startProxyAs(t, nil, []string{"streamproxy"}, upstream, args...)
 }
 
-// startProxyTo is startProxy with the log going to w, unless that is nil.
-func startProxyTo(t *testing.T, w io.Writer, upstream string, args ...string) *running {
+// startProxyAs is startProxy by a command to which the flags are added, with the log
+// going to w, unless that is nil.
+func startProxyAs(t *testing.T, w io.Writer, command []string, upstream string, args ...string) *running {
 	t.Helper()
 	telemetry := "127.0.0.1:" + strconv.Itoa(redistest.FreePort(t))
 	// Not t.TempDir: its paths can be longer than a socket's may be.
@@ -47,8 +49,8 @@ func startProxyTo(t *testing.T, w io.Writer, upstream string, args ...string) *r
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	r := &running{t: t, socket: filepath.Join(dir, "client.sock"), pages: "http://" + telemetry}
-	args = append([]string{"--listen=unix://" + r.socket, "--telemetry-listen=" + telemetry, "--upstream=" + upstream}, args...)
-	r.cmd = exec.Command("streamproxy", args...)
+	args = slices.Concat(command[1:], []string{"--listen=unix://" + r.socket, "--telemetry-listen=" + telemetry, "--upstream=" + upstream}, args)
+	r.cmd = exec.Command(command[0], args...)
 	r.cmd.Stderr = &r.stderr
 	if w != nil {
 		r.cmd.Stderr = w

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"log/slog"
+	"strconv"
+	"syscall"
+
+	"streamproxy/internal/config"
+)
+
+// otherFiles is how many descriptors are kept for what is not a client's: both sites of
+// pages, shared connections and ready ones, listeners, files, the runtime.
+const otherFiles = 192
+
+// fitClients lowers --maxclients to what open files allow, as Redis does: a client over
+// the limit is told so, one without a descriptor is never answered. A client needs two,
+// the second for a connection of its own to the server.
+func fitClients(c *config.Loaded, files uint64, log *slog.Logger) {
+	wanted := c.MaxClients
+	if files >= 2*uint64(wanted)+otherFiles {
+		return
+	}
+	others := min(otherFiles, files/2)
+	c.MaxClients = max(1, int((files-others)/2))
+	for i := range c.Changed {
+		if c.Changed[i].Name == "maxclients" {
+			c.Changed[i].Value = strconv.Itoa(c.MaxClients)
+		}
+	}
+	log.Warn("too few open files for --maxclients, which is lowered", "maxclients", c.MaxClients,
+		"wanted", wanted, "open_files", files, "needed", 2*wanted+otherFiles)
+}
+
+// openFiles is how many descriptors this process may have. The runtime has raised the
+// soft limit to the hard one by now.
+func openFiles() (uint64, error) {
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	return limit.Cur, err
+}
