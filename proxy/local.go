@@ -29,6 +29,7 @@ func (s *session) localCommand(cmd resp.Command, route Route) {
 		return
 	}
 	s.answer(redcon.AppendBulkString(nil, text()))
+	s.flushLocal() // many fit in what has been read, and a client that is gone is found so
 }
 
 // pageOf finds what writes the answer to a PROXY command, nil if there is no such one.
@@ -103,17 +104,21 @@ func flag(v bool) int {
 	return 0
 }
 
+// maxClientLines bounds PROXY CLIENTS: more is read by nobody.
+const maxClientLines = 1000
+
 // clientsText is PROXY CLIENTS: one line for each session, in the manner of CLIENT
-// LIST.
+// LIST, up to maxClientLines, those that came first.
 func (p *Proxy) clientsText() string {
 	list := p.sessions.all()
 	sort.Slice(list, func(i, j int) bool { return list[i].id < list[j].id })
+	more := max(len(list)-maxClientLines, 0)
 	var b strings.Builder
 	now := time.Now()
-	for _, s := range list {
+	for _, s := range list[:len(list)-more] {
 		name := ""
 		if n := s.name.Load(); n != nil {
-			name = *n
+			name = (*n)[:min(len(*n), maxShownName)]
 		}
 		s.mu.Lock()
 		in, out, busy := s.outstanding, s.unsent(), s.busy
@@ -121,6 +126,9 @@ func (p *Proxy) clientsText() string {
 		fmt.Fprintf(&b, "id=%d addr=%s name=%s age=%d idle=%d db=%d in-flight=%d out=%d private=%d\r\n",
 			s.id, s.remote(), name, int64(now.Sub(s.created).Seconds()),
 			int64(now.Sub(time.Unix(0, s.lastCmd.Load())).Seconds()), s.db.Load(), in, out, flag(busy))
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "# and %d more\r\n", more)
 	}
 	return b.String()
 }

@@ -1,9 +1,13 @@
 package proxy
 
 import (
+	"io"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"streamproxy/internal/redistest"
 	"streamproxy/reclaim"
 )
 
@@ -47,6 +51,104 @@ func TestProxyPagesWithoutAServer(t *testing.T) {
 	got, err := c.Do("PROXY", "STATS")
 	if err != nil || !strings.Contains(got, "\r\nupstream_up:0\r\n") {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// Pages that nobody takes stop at the memory limit, however many are asked for at once, and
+// are not made for a client that is gone.
+func TestPagesStopAtTheMemoryLimit(t *testing.T) {
+	const limit, page, asked = 1 << 20, 50 << 10, 2000
+	f := startFake(t)
+	var made, most atomic.Int64
+	var p *testProxy
+	p = startProxy(t, f, func(c *Config) {
+		c.MemoryLimit = limit
+		c.Effective = func() string {
+			made.Add(1)
+			for _, s := range p.sessions.all() {
+				s.mu.Lock()
+				most.Store(max(most.Load(), s.unsent()))
+				s.mu.Unlock()
+			}
+			return strings.Repeat("x", page)
+		}
+	})
+	c := p.client()
+	s := p.sessionOf(t, c)
+	c.Send(strings.Repeat(redistest.Command("PROXY", "CONFIG"), asked))
+	until(t, "the pages to stop", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return made.Load() == asked || s.waiters > 0 && s.unsent() > 0
+	})
+	if most.Load() > limit {
+		t.Errorf("%d bytes were kept", most.Load())
+	}
+	c.Conn.(*net.TCPConn).SetLinger(0)
+	c.Close()
+	until(t, "the session to end", func() bool { return p.sessions.len() == 0 })
+	if n := made.Load(); n == asked {
+		t.Errorf("all %d pages were made for a client that is gone", n)
+	}
+}
+
+// Answers that wait for an earlier reply count as memory, and stop there too.
+func TestAnswersBehindAReplyStopAtTheMemoryLimit(t *testing.T) {
+	const limit, asked = 1 << 20, 500
+	name := strings.Repeat("n", 60<<10)
+	f := startFake(t)
+	slow := make(chan *fakeConn, 1)
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[0] == "GET" {
+			slow <- c
+		}
+		return "", args[0] == "GET"
+	})
+	p := startProxy(t, f, func(c *Config) { c.MemoryLimit = limit })
+	c := p.client()
+	s := p.sessionOf(t, c)
+	expect(t, c, "+OK\r\n", "CLIENT", "SETNAME", name)
+	c.Send(redistest.Command("GET", "slow") + strings.Repeat(redistest.Command("CLIENT", "GETNAME"), asked))
+	conn := <-slow
+	var kept int64
+	until(t, "the answers to stop", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		kept = s.kept()
+		return kept > asked*int64(len(name)) || s.waiters > 0 && kept > 0
+	})
+	if kept > limit {
+		t.Errorf("%d bytes were kept", kept)
+	}
+	f.mu.Lock()
+	io.WriteString(conn, bulkReply("slow"))
+	f.mu.Unlock()
+	for i := range asked + 1 {
+		want := bulkReply(name)
+		if i == 0 {
+			want = bulkReply("slow")
+		}
+		if got, err := c.ReadReply(); err != nil || got != want {
+			t.Fatalf("reply %d: %d bytes, %v", i, len(got), err)
+		}
+	}
+	until(t, "the count to come out right", func() bool { return p.buffered.Load() == 0 })
+}
+
+// A long list of clients ends with how many more there are.
+func TestClientsAreListedToABound(t *testing.T) {
+	const clients = maxClientLines + 7
+	p := startProxy(t, startFake(t), func(c *Config) { c.MaxClients = clients })
+	for range clients {
+		nc, other := net.Pipe()
+		t.Cleanup(func() { other.Close() })
+		if s := newSession(p.Proxy, nc); !p.sessions.add(s, clients) {
+			t.Fatal("refused")
+		}
+	}
+	text := p.clientsText()
+	if n := strings.Count(text, "\r\n"); n != maxClientLines+1 || !strings.HasSuffix(text, "\r\n# and 7 more\r\n") {
+		t.Errorf("%d lines, the last %q", n, text[max(0, len(text)-40):])
 	}
 }
 

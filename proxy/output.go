@@ -161,10 +161,22 @@ func (s *session) unsent() int64 {
 	return int64(s.inWrite) + int64(s.out.size)
 }
 
+// kept is how many bytes are kept for the client: what it has not taken, and what waits
+// for the answers before it. The lock is held.
+func (s *session) kept() int64 { return s.unsent() + int64(s.behind) }
+
+// chargePiece is charge for answers that are made faster than they are written: it tells
+// of them a piece at a time. The lock is held.
+func (s *session) chargePiece() {
+	if s.kept()+s.holds-s.charged >= writePiece {
+		s.charge()
+	}
+}
+
 // charge tells the proxy how much this session holds. It is called where a client
 // has proved slow in either direction, not for every command. The lock is held.
 func (s *session) charge() {
-	now := s.unsent() + s.holds
+	now := s.kept() + s.holds
 	if s.closed {
 		now = 0
 	}

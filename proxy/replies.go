@@ -89,6 +89,7 @@ func (s *session) advance() {
 func (s *session) emit(g *segment) {
 	b := g.parked
 	g.parked = nil
+	s.behind -= len(b)
 	if len(b) == 0 || s.closed {
 		return
 	}
@@ -96,6 +97,14 @@ func (s *session) emit(g *segment) {
 		b = g.rewrite(b)
 	}
 	s.append(b)
+}
+
+// shelve keeps bytes of a segment until what stands before it has been answered. The lock
+// is held.
+func (s *session) shelve(g *segment, b []byte) {
+	g.parked = append(g.parked, b...)
+	s.behind += len(b)
+	s.chargePiece()
 }
 
 // append adds bytes to the output. The lock is held.
@@ -123,7 +132,7 @@ func (g *segment) Reply(b []byte, done, open int) {
 	case s.head == g && g.rewrite == nil:
 		s.append(b)
 	default:
-		g.parked = append(g.parked, b...)
+		s.shelve(g, b)
 	}
 	g.open = open
 	if g.shared {
@@ -175,7 +184,7 @@ func (g *segment) Fail(n int, err error) {
 		case s.head == g && g.rewrite == nil:
 			s.append(reply)
 		default:
-			g.parked = append(g.parked, reply...)
+			s.shelve(g, reply)
 		}
 	}
 	s.poisoned.Store(wholePipelines)
@@ -223,6 +232,7 @@ func (s *session) cutOpen(g *segment) bool {
 		s.appended -= uint64(open)
 	default:
 		g.parked = g.parked[:len(g.parked)-open]
+		s.behind -= open
 	}
 	return true
 }
@@ -250,10 +260,13 @@ func (s *session) answer(reply []byte) {
 	case s.closed:
 	case s.tail == nil:
 		s.append(reply)
+		s.chargePiece()
 	case s.tail.left == 0: // a local answer that waits already
-		s.tail.parked = append(s.tail.parked, reply...)
+		s.shelve(s.tail, reply)
 	default:
-		s.list(&segment{s: s, parked: append([]byte(nil), reply...)})
+		g := &segment{s: s}
+		s.list(g)
+		s.shelve(g, reply)
 	}
 	s.mu.Unlock()
 }

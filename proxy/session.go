@@ -92,9 +92,10 @@ type session struct {
 	head, tail   *segment
 	outstanding  int // commands upstream, unanswered
 	out          queue
-	writing      bool // a goroutine writes to the client
-	inWrite      int  // bytes it has not written yet
-	charged      int64
+	writing      bool  // a goroutine writes to the client
+	inWrite      int   // bytes it has not written yet
+	behind       int   // bytes of answers that wait for earlier ones
+	charged      int64 // what the proxy counts of all this
 	holds        int64 // bytes of memory for what the reader has not executed yet
 	progress     uint64
 	waiters      int  // goroutines in cond.Wait
@@ -256,6 +257,10 @@ func (s *session) seal() (first bool) {
 	first = !s.closed
 	s.closed = true
 	s.out.drop() // now: until all that it asked for has been answered may take long
+	for g := s.head; g != nil; g = g.next {
+		g.parked = nil
+	}
+	s.behind = 0
 	s.charge()
 	s.cond.Broadcast()
 	return first

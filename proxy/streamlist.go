@@ -15,7 +15,8 @@ import (
 const (
 	// maxStreamLines bounds PROXY STREAMS: more is read by nobody.
 	maxStreamLines = 1000
-	// maxShownName bounds the bytes of a name in it, as a long one widens all lines.
+	// maxShownName bounds the bytes of a name in it, as a long one widens all lines, and
+	// of a client's in PROXY CLIENTS.
 	maxShownName = 64
 )
 

@@ -229,29 +229,38 @@ func (s *session) room() bool {
 	s.flushLocal() // never wait while holding unsent bytes
 	s.mu.Lock()
 	s.charge()
-	stall := s.p.cfg.ClientStallTimeout
-	if s.unsent() <= s.p.cfg.ClientBufferLimit {
-		stall = 0 // it waits for upstream, not for the client
-	}
-	if !s.waitProgress(s.withinLimits, stall) {
-		s.mu.Unlock()
-		s.p.met(LimitStalled, "closed: took nothing of what it is owed", "client", s.remote())
-		s.abort()
-		return false
+	for !s.withinLimits() {
+		if !s.awaitLimits() {
+			s.mu.Unlock()
+			s.p.met(LimitStalled, "closed: took nothing of what it is owed", "client", s.remote())
+			s.abort()
+			return false
+		}
 	}
 	defer s.mu.Unlock()
 	return !s.closed
 }
 
+// awaitLimits waits until the session is within its limits, or owes its client so much that
+// it waits for that one and not for upstream any more. It returns false if the client has
+// taken nothing for too long. The lock is held.
+func (s *session) awaitLimits() bool {
+	owes := func() bool { return s.unsent() > s.p.cfg.ClientBufferLimit }
+	if owes() {
+		return s.waitProgress(s.withinLimits, s.p.cfg.ClientStallTimeout)
+	}
+	return s.waitProgress(func() bool { return s.withinLimits() || owes() }, 0)
+}
+
 func (s *session) withinLimits() bool {
-	unsent := s.unsent()
+	kept := s.kept()
 	switch {
 	case s.closed:
 		return true
-	case unsent > s.p.cfg.ClientBufferLimit, s.outstanding >= maxOutstanding:
+	case kept > s.p.cfg.ClientBufferLimit, s.outstanding >= maxOutstanding:
 		return false
-	case unsent > largeBacklog:
+	case kept > largeBacklog:
 		return s.outstanding < fewOutstanding
 	}
-	return unsent == 0 || !s.p.crowded()
+	return kept == 0 || !s.p.crowded()
 }
