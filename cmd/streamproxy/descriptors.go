@@ -13,22 +13,23 @@ import (
 const otherFiles = 192
 
 // fitClients lowers --maxclients to what open files allow, as Redis does: a client over
-// the limit is told so, one without a descriptor is never answered. A client needs two,
-// the second for a connection of its own to the server.
+// the limit is told so, one without a descriptor is never answered. Clients share their
+// connections to the server; a quarter of them may have one of their own at the same time.
 func fitClients(c *config.Loaded, files uint64, log *slog.Logger) {
 	wanted := c.MaxClients
-	if files >= 2*uint64(wanted)+otherFiles {
+	needed := wanted + wanted/4 + otherFiles
+	if files >= uint64(needed) {
 		return
 	}
 	others := min(otherFiles, files/2)
-	c.MaxClients = max(1, int((files-others)/2))
+	c.MaxClients = max(1, int((files-others)*4/5))
 	for i := range c.Changed {
 		if c.Changed[i].Name == "maxclients" {
 			c.Changed[i].Value = strconv.Itoa(c.MaxClients)
 		}
 	}
 	log.Warn("too few open files for --maxclients, which is lowered", "maxclients", c.MaxClients,
-		"wanted", wanted, "open_files", files, "needed", 2*wanted+otherFiles)
+		"wanted", wanted, "open_files", files, "needed", needed)
 }
 
 // openFiles is how many descriptors this process may have. The runtime has raised the
