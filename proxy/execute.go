@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"streamproxy/internal/resp"
+	"streamproxy/reclaim"
 )
 
 // largeCommand is the size from which a command is not collected in memory but
@@ -131,10 +132,18 @@ func (s *session) uncommon(cmd resp.Command) {
 	s.admit()
 	route := s.p.table.Load().Classify(cmd)
 	s.count(route.Class)
+	var v reclaim.Verdict
+	if s.authed {
+		v = s.judge(cmd, route)
+	}
 	switch {
 	case !s.authed && !beforeAuth(route.Verb):
 		if s.room() {
 			s.answer(noAuthReply)
+		}
+	case !passes(v):
+		if s.room() {
+			s.carryOut(v, cmd.Raw, 1, cmd, route)
 		}
 	case route.Class == ClassShared:
 		s.submitRun(cmd.Raw, stretch{to: len(cmd.Raw), n: 1, write: route.Write})

@@ -10,6 +10,8 @@ import (
 // body is a large command whose bytes are passed on as they come.
 type body struct {
 	e *exclusive // nil: the bytes are dropped, the command has been answered
+	// meddles: reclaim is to hear of it, before its end once more, which may be much later.
+	meddles bool
 }
 
 // beginLarge takes over a command whose header announces more than largeCommand.
@@ -66,6 +68,9 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 		x.dirty = unlessError
 		s.tx.odd = s.tx.odd || s.own != nil
 	}
+	if s.body.meddles = s.ownMeddles(cmd, route); s.body.meddles {
+		s.unseen()
+	}
 	e := s.begin(&x)
 	s.body.e = e
 	var sink batcher.Sink = e.seg
@@ -103,6 +108,9 @@ func (s *session) writeBody(b []byte, last bool) {
 		return
 	}
 	if last {
+		if s.body.meddles {
+			s.unseen()
+		}
 		s.mu.Lock()
 		e.bodyOpen = false
 		s.mu.Unlock()

@@ -178,6 +178,7 @@ func (s *session) passOn(b []byte) int {
 		return s.sift(b)
 	}
 	n, reset := s.untilReset(b)
+	s.announce()
 	if reset {
 		s.expectReset()
 		b = resp.AppendCommand(append([]byte(nil), b[:n]...), "QUIT")
@@ -191,11 +192,15 @@ func (s *session) passOn(b []byte) int {
 // untilReset frames what the client sends and returns where to stop: behind a RESET
 // or at the end of b.
 func (s *session) untilReset(b []byte) (n int, reset bool) {
-	for n < len(b) && !s.unframed {
+	for n < len(b) {
+		if s.unframed {
+			s.passing(resp.Command{}, false)
+			break
+		}
 		m, done, err := s.scan.Scan(b[n:])
 		if err != nil { // the server will say what it thinks of it
 			s.unframed = true
-			break
+			continue
 		}
 		n += m
 		s.pinSize += m
@@ -203,12 +208,13 @@ func (s *session) untilReset(b []byte) (n int, reset bool) {
 		if !done || s.pinSize > m { // in pieces
 			s.crumbs = append(s.crumbs, raw[:min(m, maxCrumbs-len(s.crumbs))]...)
 		}
+		whole := done && s.pinSize == m // else it is longer than this word or comes in crumbs
+		cmd := resp.Command{Raw: raw, Args: s.scan.Args()}
+		s.passing(cmd, whole && !s.scan.Inline())
 		if !done {
 			break
 		}
-		whole := s.pinSize == m // else it is longer than this word or comes in crumbs
 		s.pinSize = 0
-		cmd := resp.Command{Raw: raw, Args: s.scan.Args()}
 		if whole && cmd.Len() == 1 && fold(cmd.Arg(0), "reset") {
 			return n, true
 		}

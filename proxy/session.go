@@ -50,6 +50,7 @@ type session struct {
 	pinSize  int
 	crumbs   []byte        // the beginning of what came in pieces
 	withheld bool          // what is left of that command is not passed on, see sift.go
+	meddling bool          // some of what is about to be passed on concerns reclaim, see unseen.go
 	skipping bool          // the last command was CLIENT REPLY SKIP
 	wrote    *batcher.Conn // carried the session's last write, see wait.go
 	counts   [numClasses]int

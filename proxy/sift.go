@@ -25,6 +25,7 @@ func (s *session) sift(b []byte) (n int) {
 		n += m
 	}
 	if len(out.b) > 0 {
+		s.announce()
 		_ = s.pinned.WriteBody(out.b, false)
 	}
 	if s.unframed {
@@ -72,6 +73,7 @@ func (s *session) siftOne(out *buffer, b []byte) (n int, stop bool) {
 		out.b = resp.AppendCommand(append(out.b, cmd.Raw...), "QUIT")
 		return n, true
 	default:
+		s.passing(cmd, done)
 		out.b = append(out.b, cmd.Raw...)
 	}
 	if !done {
@@ -84,6 +86,7 @@ func (s *session) siftOne(out *buffer, b []byte) (n int, stop bool) {
 // siftRest adds more of a command about which has been decided.
 func (s *session) siftRest(out *buffer, b []byte, done bool) {
 	if !s.withheld {
+		s.passing(resp.Command{}, false)
 		out.b = append(out.b, b...)
 	}
 	if done {

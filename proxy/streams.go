@@ -10,7 +10,19 @@ import (
 
 // judge asks reclaim about a command. The zero verdict lets it pass.
 func (s *session) judge(cmd resp.Command, route Route) reclaim.Verdict {
-	if s.p.streams == nil || s.own != nil || s.failing() || !s.p.streams.Interesting(cmd) || route.Class == ClassDenied {
+	if s.p.streams == nil || route.Class == ClassDenied {
+		return reclaim.Verdict{}
+	}
+	if s.own != nil {
+		if s.ownMeddles(cmd, route) {
+			s.unseen()
+		}
+		return reclaim.Verdict{}
+	}
+	if hidden(cmd, route) {
+		s.unseen()
+	}
+	if !s.p.streams.Interesting(cmd) || s.failing() {
 		return reclaim.Verdict{}
 	}
 	return s.streamSession().Command(cmd)
@@ -22,7 +34,7 @@ func (s *session) judgeBlock(b []byte) reclaim.Verdict {
 		return reclaim.Verdict{}
 	}
 	var cmds []resp.Command
-	streams := false
+	streams, hides := false, false
 	look := lookahead.Get().(*resp.CommandScanner)
 	defer lookahead.Put(look)
 	look.Reset()
@@ -33,8 +45,12 @@ func (s *session) judgeBlock(b []byte) reclaim.Verdict {
 		}
 		cmd := resp.Command{Raw: b[:n], Args: append([]resp.Span(nil), look.Args()...)}
 		streams = streams || reclaim.Moves(cmd.Arg(0))
+		hides = hides || reclaim.Hides(cmd)
 		cmds = append(cmds, cmd)
 		b = b[n:]
+	}
+	if hides {
+		s.unseen()
 	}
 	if !streams {
 		return reclaim.Verdict{}

@@ -22,6 +22,8 @@ type tx struct {
 	// odd: something has been sent on the connection that may have changed it for
 	// good; it stays the session's.
 	odd bool
+	// meddles: something is queued that reclaim has to hear of when it is executed.
+	meddles bool
 }
 
 var lookahead = sync.Pool{New: func() any { return resp.NewCommandScanner(resp.DefaultLimits()) }}

@@ -12,13 +12,15 @@ import (
 // knows that it was acked. So such a stream is not held, but goes back.
 type ahead struct {
 	sent    time.Time
+	fence   uint64
 	wishes  []wish
 	spoiled []bool // by wish
 }
 
-// setOut notes a claim that is about to be sent. The lock is held.
-func (e *Engine) setOut(wishes []wish) *ahead {
-	a := &ahead{sent: time.Now(), wishes: wishes, spoiled: make([]bool, len(wishes))}
+// setOut notes a claim that is about to be sent, and what the fence said before it was
+// wished for. The lock is held.
+func (e *Engine) setOut(wishes []wish, fence uint64) *ahead {
+	a := &ahead{sent: time.Now(), fence: fence, wishes: wishes, spoiled: make([]bool, len(wishes))}
 	e.aheads[a] = struct{}{}
 	e.claiming.Store(int64(len(e.aheads)))
 	return a

@@ -23,6 +23,7 @@ type batch struct {
 	id       Identity
 	sent     time.Time // the claim was made no earlier
 	at       time.Time // the claim's reply arrived
+	fence    uint64    // of a batch that is held: what the fence said when the claim was sent
 	asked    int       // the COUNT of the call for which it is held
 	cursor   []byte
 	entries  []entry

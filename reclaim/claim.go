@@ -41,8 +41,9 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 		return Verdict{Ahead: m.ahead, AheadN: m.aheadN, Watch: m.watch(c)}
 	}
 	e.mu.Lock()
+	fence := e.fence.passed.Load()
 	wishes := e.wishes(p, cons, c, time.Now())
-	a := e.setOut(wishes)
+	a := e.setOut(wishes, fence)
 	e.mu.Unlock()
 	defer e.arrive(a)
 	if len(wishes) == 0 {
@@ -94,7 +95,7 @@ func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) 
 	}
 	list = append(list, wish{p, p.hot, min(c.count, claimMost)})
 	room := e.cfg.MaxHeldEntries - e.heldN
-	if e.heldBytes >= e.cfg.MaxHeldBytes || cons.last == nil {
+	if e.heldBytes >= e.cfg.MaxHeldBytes || cons.last == nil || !e.fence.quiet(e.made) {
 		return list
 	}
 	for _, next := range after(cons.last.streams, p.target.stream) {
@@ -144,8 +145,8 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, rep
 		if b == nil {
 			continue
 		}
-		b.asked, b.sent = c.count, a.sent
-		if a.spoiled[i] || !arrived.Before(b.due()) || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
+		b.asked, b.sent, b.fence = c.count, a.sent, a.fence
+		if a.spoiled[i] || e.outdated(b) || !arrived.Before(b.due()) || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
 			left = append(left, b)
 			continue
 		}

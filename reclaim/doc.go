@@ -38,6 +38,9 @@
 //	Command               a command that is Interesting, shared or blocking
 //	Block                 a whole transaction, MULTI and EXEC included
 //
+// What a client sends without being shown to its session, and what Meddles or Hides, is
+// announced to Engine.Unseen.
+//
 // Both judge before the command is sent and return a Verdict. Forward is the zero
 // value and means: send it as it is. A Verdict may hand out a Watch, a Task, a
 // Parked and a Handout; each must be brought to its end:

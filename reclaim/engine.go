@@ -33,6 +33,8 @@ type Engine struct {
 	claiming atomic.Int64                        // claims ahead under way
 	granted  atomic.Int64                        // tokens given out
 	learns   atomic.Int64                        // learnings under way
+	fence    fence
+	made     time.Time
 
 	mu         sync.Mutex
 	running    int           // jobs
@@ -77,6 +79,7 @@ func New(cfg Config, up Upstream) (*Engine, error) {
 	e := &Engine{
 		cfg:       cfg,
 		up:        up,
+		made:      time.Now(),
 		wake:      make(chan struct{}, 1),
 		targets:   make(map[targetKey]*target),
 		consumers: make(map[consumerKey]*consumer),

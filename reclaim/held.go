@@ -79,11 +79,12 @@ func (e *Engine) takeAll() (taken []*batch) {
 }
 
 // fetch answers a consumer from what is held for it, if it asks as it did when the
-// claim was made; else that goes back first. The lock is held.
+// claim was made and nothing has passed since that might concern it; else that goes back
+// first. The lock is held.
 func (s *Session) fetch(b *batch, c claimCall, m manner) Verdict {
 	e := s.e
 	e.release(b)
-	fits := b.profile.minIdle == c.minIdle && len(b.entries) <= c.count && b.id.Proto == s.id.Proto &&
+	fits := !e.outdated(b) && b.profile.minIdle == c.minIdle && len(b.entries) <= c.count && b.id.Proto == s.id.Proto &&
 		(c.fromStart() || c.start == b.consumer.cursors[c.stream])
 	if !fits {
 		return s.after([]*batch{b}, func() Verdict { return s.judge(c, m) })
@@ -149,12 +150,15 @@ func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
 }
 
 // takeListed takes what is held of a stream whose pending entries XPENDING lists, or an
-// XAUTOCLAIM takes that is left to the server: either shall find them where they were.
+// XAUTOCLAIM takes that is left to the server, or of which XTRIM deletes some: each shall
+// find them where they were.
 func (s *Session) takeListed(cmd resp.Command) []*batch {
 	if s.e.untouched() || cmd.Len() < 3 {
 		return nil
 	}
-	return s.take(&loss{db: s.id.DB, streams: []string{string(cmd.Arg(1))}, group: string(cmd.Arg(2)), named: true})
+	return s.take(&loss{
+		db: s.id.DB, streams: []string{string(cmd.Arg(1))}, group: string(cmd.Arg(2)), named: !fold(cmd.Arg(0), "xtrim"),
+	})
 }
 
 func (s *Session) take(l *loss) []*batch {

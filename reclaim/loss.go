@@ -37,7 +37,7 @@ func (s *Session) losing(cmd resp.Command) (l loss, ok bool) {
 	switch name := cmd.Arg(0); {
 	case fold(name, "xgroup"):
 		return s.losingGroup(cmd)
-	case fold(name, "flushall"):
+	case fold(name, "flushall"), fold(name, "swapdb"):
 		l.everyDB = true
 		return l, s.e.known.Load() != nil
 	case fold(name, "flushdb"):

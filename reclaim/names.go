@@ -17,7 +17,7 @@ const (
 	kindMove   // XCLAIM, XNACK: somebody moves entries by name
 	kindGroup  // XGROUP
 	kindDrop   // DEL, FLUSHALL and others that end streams
-	kindList   // XPENDING
+	kindList   // XPENDING, XTRIM
 )
 
 // Interesting reports whether a command can mean anything to a Session of e, before there
@@ -38,6 +38,35 @@ func (e *Engine) Interesting(cmd resp.Command) bool {
 // of a transaction, and is no GET or SET, which most transactions consist of.
 func Moves(name []byte) bool { return kindOf(name) > kindSet }
 
+// Hides reports whether a command does something that cannot be told from its arguments.
+// The scripts of a lock are known, and touch nothing but a string.
+func Hides(cmd resp.Command) bool {
+	name := cmd.Arg(0)
+	switch len(name) {
+	case 4:
+		return fold(name, "eval")
+	case 5:
+		return fold(name, "fcall")
+	case 7:
+		return fold(name, "evalsha") && scriptOf(cmd.Arg(1)) == noScript
+	}
+	return false
+}
+
+// Meddles reports whether a command that no Session is shown may do something to what is
+// held: act on pending entries, or look at them, or hide what it does. A command that is
+// not there as a whole is judged by what there is.
+func Meddles(cmd resp.Command) bool {
+	switch k := kindOf(cmd.Arg(0)); {
+	case k == kindRead:
+		call, ok := parseGroupRead(cmd)
+		return !ok || len(call.freshStreams()) != len(call.streams)
+	case k >= kindClaim:
+		return true
+	}
+	return Hides(cmd)
+}
+
 func kindOf(name []byte) kind {
 	switch len(name) {
 	case 3:
@@ -54,8 +83,11 @@ func kindOf(name []byte) kind {
 			return kindSettle
 		}
 	case 5:
-		if fold(name, "xnack") {
+		switch {
+		case fold(name, "xnack"):
 			return kindMove
+		case fold(name, "xtrim"):
+			return kindList
 		}
 	case 6:
 		return kindOfSix(name)
@@ -96,7 +128,7 @@ func kindOfSix(name []byte) kind {
 		return kindScript
 	case fold(name, "xgroup"):
 		return kindGroup
-	case fold(name, "unlink"), fold(name, "rename"):
+	case fold(name, "unlink"), fold(name, "rename"), fold(name, "swapdb"):
 		return kindDrop
 	}
 	return kindNone
