@@ -66,7 +66,7 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
-	if route.Verb == VerbShutdown && !(cmd.Len() == 2 && fold(cmd.Arg(1), "abort")) {
+	if route.Verb == VerbShutdown && (cmd.Len() != 2 || !fold(cmd.Arg(1), "abort")) {
 		// It may wait for replicas, and what could abort it must not wait behind it.
 		s.runExclusive(cmd.Raw, exclusive{closeOnLoss: true})
 		return
