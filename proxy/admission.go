@@ -35,9 +35,9 @@ func (p *Proxy) noteAdmission(key upstream.Key, g upstream.Greeting, err error) 
 }
 
 // lockedOut reports whether err says that the server is there, and wants a password that the
-// proxy was not to have.
+// proxy was not to have, or another than a client has proven before.
 func (p *Proxy) lockedOut(err error) bool {
-	if !p.anonymous() || !upstream.NoAuth(err) {
+	if !p.anonymous() || !upstream.Denied(err) {
 		return false
 	}
 	p.setLocked(true)
@@ -68,6 +68,17 @@ func (p *Proxy) knock(ctx context.Context) {
 	if err == nil {
 		_ = nc.Close() // it has told what it was for
 	}
+}
+
+// ownKey is the key of what the proxy does for its own sake, such as the lease. Where no stranger
+// is let in it is that of the user who strangers are elsewhere, while a client has proven that
+// password.
+func (p *Proxy) ownKey() upstream.Key {
+	key := p.defaultKey()
+	if p.locked.Load() && p.identities.has(p.ownUser()) {
+		key.User = p.ownUser()
+	}
+	return key
 }
 
 // admit lets a client in that waits before a server which has no password any more.

@@ -16,11 +16,14 @@ type guarded struct {
 func startGuarded(t *testing.T, password string) *guarded {
 	g := &guarded{startFake(t), password, map[*fakeConn]bool{}}
 	g.script(func(c *fakeConn, args []string) (string, bool) {
-		hello := args[0] == "HELLO" && len(args) > 3 && args[2] == "AUTH"
+		hello, given := args[0] == "HELLO" && len(args) > 4 && args[2] == "AUTH", args[len(args)-1]
+		if hello {
+			given = args[4]
+		}
 		switch {
 		case g.password == "":
 			g.in[c] = true
-		case (args[0] == "AUTH" || hello) && args[len(args)-1] != g.password:
+		case (args[0] == "AUTH" || hello) && given != g.password:
 			return "-WRONGPASS\r\n", true
 		case args[0] == "AUTH":
 			g.in[c] = true
@@ -137,4 +140,65 @@ func TestKillTakesTheRight(t *testing.T) {
 	f.script(nil)
 	expect(t, c, ":1\r\n", "CLIENT", "KILL", "ID", id)
 	expectEnd(t, victim)
+}
+
+// What the proxy does for its own sake it does as the user whose password clients have proven,
+// while one of them is there.
+func TestOwnKey(t *testing.T) {
+	g := startGuarded(t, "secret")
+	p := startProxy(t, g.fakeServer, nil)
+	until(t, "the server to be known", func() bool { return p.health.up.Load() && p.locked.Load() })
+	timeReply := func() string {
+		ctx, cancel := p.within(patience)
+		defer cancel()
+		replies, err := calls{p.Proxy}.Control(ctx, []byte("*1\r\n$4\r\nTIME\r\n"), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(replies[0])
+	}
+	if got := timeReply(); got != noAuth {
+		t.Errorf("nobody has proven anything: %q", got)
+	}
+	c := p.client()
+	expect(t, c, "+OK\r\n", "AUTH", "secret")
+	if got := timeReply(); got != bulkReply("TIME") {
+		t.Errorf("with a password: %q", got)
+	}
+	c.Close()
+	until(t, "the client to be gone", func() bool { return p.sessions.len() == 0 })
+	if got := timeReply(); got != noAuth {
+		t.Errorf("with nobody there: %q", got)
+	}
+}
+
+// What the server is like is learned with the first password that a client has proven, and a
+// password that was changed since does not count as the server's absence.
+func TestServerIsLearnedByAClientsPassword(t *testing.T) {
+	g := startGuarded(t, "secret")
+	before := g.answer
+	g.script(func(c *fakeConn, args []string) (string, bool) {
+		if reply, handled := before(c, args); handled {
+			return reply, true
+		}
+		if args[0] == "CONFIG" && args[2] == "proto-max-bulk-len" {
+			return "*2\r\n" + bulkReply(args[2]) + bulkReply("1048577"), true
+		}
+		return "", false
+	})
+	p := startProxy(t, g.fakeServer, nil)
+	until(t, "the server to be known", func() bool { return p.health.up.Load() && p.locked.Load() })
+	c := p.client()
+	expect(t, c, "+OK\r\n", "AUTH", "secret")
+	until(t, "what it is like", func() bool { return p.maxBulk.Load() == 1048577 })
+	expect(t, c, bulkReply("a"), "GET", "a")
+	g.setPassword("other")
+	g.cut("control")
+	p.health.doubted.Store(true)
+	p.checkNow()
+	g.await(t, "HELLO 3 AUTH default secret", 1) // those that are right are not counted
+	if !p.health.up.Load() || !p.locked.Load() {
+		t.Error("a password that is not right any more takes the server away")
+	}
+	expect(t, c, bulkReply("a"), "GET", "a")
 }

@@ -23,7 +23,7 @@ func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n i
 
 // Control implements reclaim.Upstream.
 func (c calls) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {
-	return c.run(ctx, c.p.defaultKey(), commands, n)
+	return c.run(ctx, c.p.ownKey(), commands, n)
 }
 
 func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int) ([][]byte, error) {

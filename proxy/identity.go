@@ -126,6 +126,13 @@ func (ids *identities) doubt(user string) {
 	}
 }
 
+// has reports whether a session of a proven user lives.
+func (ids *identities) has(user string) bool {
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	return ids.users[user] != nil
+}
+
 // passwordOf serves the dials of a proven user's connections.
 func (ids *identities) passwordOf(user string) (string, error) {
 	ids.mu.Lock()
@@ -166,9 +173,10 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 		if itself {
 			return "", true
 		}
+		first := !ids.has(user)
 		ids.enter(user, password)
-		if user == s.p.ownUser() && !s.p.locked.Load() {
-			s.p.checkNow() // that somebody has a password for it may mean that it has got one
+		if first && user == s.p.ownUser() {
+			s.p.checkNow() // it may have got a password lately, and can be asked what it is like
 		}
 	}
 	return user, true

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -50,6 +51,9 @@ func (e *Engine) learnClock(ctx context.Context) error {
 	replies, err := e.up.Control(ctx, timeCommand, 1)
 	if err != nil {
 		return err
+	}
+	if code := errorCode(replies[0]); code == "NOAUTH" || code == "NOPERM" {
+		return errDenied{string(bytes.TrimSpace(replies[0]))}
 	}
 	parts, err := elements(replies[0])
 	if err != nil || len(parts) != 2 {

@@ -112,6 +112,35 @@ func TestDeniedIsNotAskedAgainAtOnce(t *testing.T) {
 	})
 }
 
+// A server that does not let the proxy itself in is not asked again for every command either.
+func TestLockedOutIsNotAskedAgainAtOnce(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		w.srv.refused = map[string]string{"TIME": "-NOAUTH Authentication required.\r\n"}
+		c := w.known("s")
+		time.Sleep(time.Second)
+		before := w.srv.executed("TIME")
+		for range 50 {
+			pass1(c, "w", []string{"s"})
+			time.Sleep(time.Second)
+		}
+		if n := w.srv.executed("TIME") - before; n > 1 {
+			w.t.Errorf("asked %d times", n)
+		}
+		if c.last() != Forward {
+			w.t.Error("answered here")
+		}
+		w.srv.mu.Lock()
+		w.srv.refused["TIME"] = ""
+		w.srv.mu.Unlock()
+		time.Sleep(deniedFor * testInterval)
+		pass1(c, "w", []string{"s"})
+		pass1(c, "w", []string{"s"})
+		if c.last() == Forward {
+			w.t.Error("not learned when it was let in")
+		}
+	})
+}
+
 func TestObserveForwardsAndCompares(t *testing.T) {
 	var mu sync.Mutex
 	same, differed := 0, 0

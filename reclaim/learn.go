@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -86,6 +87,9 @@ func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
 	e.jobLocked(func(ctx context.Context) {
 		err := e.ask(ctx, l)
 		e.mu.Lock()
+		if d := (errDenied{}); errors.As(err, &d) {
+			e.deny(l, now)
+		}
 		delete(e.learnings, k)
 		e.learns.Add(-1)
 		e.mu.Unlock()
@@ -94,6 +98,13 @@ func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
 			e.cfg.Logger.Warn("streams could not be learned", "group", l.group, "streams", len(l.streams), "error", err)
 		}
 	})
+}
+
+// deny has a learning's streams not asked about for a while. The lock is held.
+func (e *Engine) deny(l *learning, now time.Time) {
+	for _, s := range l.streams {
+		e.denied[targetKey{l.id.DB, l.id.User, s, l.group}] = now.Add(deniedFor * e.cfg.Interval)
+	}
 }
 
 // ask sends one pipeline with two questions per stream.

@@ -91,7 +91,7 @@ func (c *Control) options(d *Dialer, started *atomic.Bool) rueidis.ClientOption 
 		SelectDB:    d.Target.DB,
 		ClientName:  d.name(ControlKind),
 		AuthCredentialsFn: func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
-			user, password, err := d.credentials("")
+			user, password, err := d.ownCredentials()
 			if err != nil || password == nil {
 				return rueidis.AuthCredentials{}, err
 			}

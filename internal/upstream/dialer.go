@@ -197,6 +197,20 @@ func (d *Dialer) credentials(user string) (string, *string, error) {
 	return user, &password, nil
 }
 
+// ownCredentials are those of the control plane: the target's, or where it has none those of
+// the default user, if they are known.
+func (d *Dialer) ownCredentials() (string, *string, error) {
+	user, password, err := d.credentials("")
+	if err != nil || password != nil || d.PasswordOf == nil {
+		return user, password, err
+	}
+	proven, err := d.PasswordOf("default")
+	if err != nil {
+		return "", nil, nil // nobody has proven it: what then is refused tells
+	}
+	return "default", &proven, nil
+}
+
 func (d *Dialer) name(kind string) string {
 	if d.Name == nil {
 		return ""

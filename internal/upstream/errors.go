@@ -85,9 +85,6 @@ func Refused(err error) bool {
 		strings.Contains(lower, "unknown subcommand")
 }
 
-// NoAuth says whether the server answered that somebody has to authenticate first.
-func NoAuth(err error) bool { return hasCode(serverText(err), "NOAUTH") }
-
 // Denied says whether the server answered that the credentials are not, or no longer,
 // right: the user is gone or switched off, or its password has changed.
 func Denied(err error) bool { return hasCode(serverText(err), "WRONGPASS", "NOAUTH") }
