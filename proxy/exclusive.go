@@ -207,7 +207,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	}
 	s.mu.Lock()
 	if wrote {
-		s.wroteOn = e.conn
+		s.wroteOn, s.perhaps = e.conn, e.loose
 	}
 	s.busy, s.active = false, nil
 	s.torn = s.torn || e.tx && dirty && !neverBegan(prefix)

@@ -126,13 +126,23 @@ func (r *pipe) Pace(limit int64, stall time.Duration) bool { return r.s.pace(lim
 // pin gives the session a connection for good, cmd being the first bytes for it. If
 // there is none to be had, the session ends.
 func (s *session) pin(cmd []byte) {
-	c := s.take((*spares).shift) // not the one used last, on which its writer may be about to WAIT
+	c := s.take(s.choosePinned)
 	if c == nil || !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
 		s.hangUp()
 		return
 	}
 	s.dropLane()
 	s.pinTo(c, cmd)
+}
+
+// choosePinned takes the spare on which the session has written last, if it is one: a
+// WAIT will pass on the connection without being looked at. Else not the one used last,
+// on which another may be about to WAIT.
+func (s *session) choosePinned(idle *spares) *batcher.Conn {
+	if s.wrote != nil && idle.take(s.wrote) {
+		return s.wrote
+	}
+	return idle.shift()
 }
 
 // lendName gives a connection the client's name instead of ours, so that the server

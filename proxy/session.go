@@ -48,11 +48,12 @@ type session struct {
 	// command under way has been passed on.
 	unframed bool
 	pinSize  int
-	crumbs   []byte        // the beginning of what came in pieces
-	withheld bool          // what is left of that command is not passed on, see sift.go
-	meddling bool          // some of what is about to be passed on concerns reclaim, see unseen.go
-	skipping bool          // the last command was CLIENT REPLY SKIP
-	wrote    *batcher.Conn // carried the session's last write, see wait.go
+	crumbs   []byte          // the beginning of what came in pieces
+	withheld bool            // what is left of that command is not passed on, see sift.go
+	meddling bool            // some of what is about to be passed on concerns reclaim, see unseen.go
+	skipping bool            // the last command was CLIENT REPLY SKIP
+	wrote    *batcher.Conn   // carried the session's last write, see wait.go
+	earlier  []*batcher.Conn // of which one did, if what followed has written nothing
 	counts   [numClasses]int
 	local    bool      // answered here since the last flush
 	wasBusy  bool      // busy has been set since it was last seen cleared
@@ -105,6 +106,7 @@ type session struct {
 	suspended    bool // the reader holds commands that wait for busy to end
 	active       *exclusive
 	wroteOn      *batcher.Conn // carried a write of a private command; the reader takes note
+	perhaps      bool          // it was a script's, which may not have written
 	resetting    bool          // a pinned session has sent RESET
 	wasReset     bool          // and it has been answered
 	resetSkipped bool          // or would have been, had the client not asked for silence

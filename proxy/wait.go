@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tidwall/redcon"
@@ -16,6 +17,8 @@ import (
 
 const textWaitLost = "ERR streamproxy: the connection that carried your last write is lost; WAIT cannot answer"
 
+var waitLostReply = redcon.AppendError(nil, textWaitLost)
+
 // waitCommand runs WAIT or WAITAOF over the connection of the session's last write.
 // On a lane it is the last command: nobody may queue behind it. Offsets only grow,
 // so what others wrote there meanwhile makes the answer late at most, never wrong.
@@ -29,14 +32,17 @@ func (s *session) waitCommand(cmd resp.Command, route Route) {
 	s.mu.Unlock()
 	c := s.wrote
 	x := exclusive{patient: true, cmd: cmd, verb: route.Verb}
+	if !s.askEarlier(&x) {
+		return
+	}
 	switch {
 	case s.own != nil && (c == nil || c == s.own):
 		x.conn, x.kept = s.own, true
-		s.runExclusive(cmd.Raw, x)
+		s.runExclusive(x.cmd.Raw, x)
 	case c == nil: // nothing written: any connection may say so
-		s.runExclusive(cmd.Raw, x)
+		s.runExclusive(x.cmd.Raw, x)
 	case c.Dead():
-		s.answer(redcon.AppendError(nil, textWaitLost))
+		s.answer(waitLostReply)
 	default:
 		s.waitOn(c, x)
 	}
@@ -54,15 +60,25 @@ func (s *session) noteWrite() {
 		s.takeNote()
 		s.mu.Unlock()
 	}
-	s.wrote = s.conn
+	s.wrote, s.earlier = s.conn, nil
 }
 
 // takeNote takes note of the connection on which a private command has written. The lock
 // is held.
 func (s *session) takeNote() {
-	if s.wroteOn != nil {
-		s.wrote, s.wroteOn = s.wroteOn, nil
+	c := s.wroteOn
+	switch {
+	case c == nil:
+		return
+	case !s.perhaps:
+		s.earlier = nil
+	case s.wrote != nil && s.wrote != c:
+		s.earlier = append(slices.DeleteFunc(s.earlier, func(e *batcher.Conn) bool { return e == c }), s.wrote)
+		if len(s.earlier) > maxEarlier { // the first carried what was no script's
+			s.earlier = slices.Delete(s.earlier, 1, 2)
+		}
 	}
+	s.wrote, s.wroteOn = c, nil
 }
 
 // waitPause is how often a connection that is in somebody's hands is tried again.
@@ -86,7 +102,7 @@ func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 			break
 		}
 	}
-	s.answer(redcon.AppendError(nil, textWaitLost))
+	s.answer(waitLostReply)
 }
 
 // takeSpare takes c out of the spares, whose ever they are: the session may have

@@ -103,6 +103,15 @@ var waysToWrite = []written{
 		c.gets("*2\r\n"+bulk("from")+bulk("x"), "BLPOP", "from", "1")
 	}},
 	{"script", func(c *client) { c.gets("+OK\r\n", "EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k") }},
+	{"then a script that reads", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets(":1\r\n", "EVAL", "return 1", "0")
+	}},
+	{"in a script that says nothing, then in one that fails", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", "v")
+		c.gets("$-1\r\n", "EVAL", "redis.call('SET', KEYS[1], 'v')", "1", "k")
+		c.ask("EVAL", "redis.call('SET', KEYS[1], 'w') error('no')", "1", "k")
+	}},
 	{"then another database", func(c *client) {
 		c.gets("+OK\r\n", "SET", "k", "v")
 		c.gets("+OK\r\n", "SELECT", "1")
@@ -128,6 +137,10 @@ var waysToWrite = []written{
 		c.gets("+OK\r\n", "SET", "k", strings.Repeat("x", 100_000))
 		c.gets("+OK\r\n", "WATCH", "other")
 		c.gets("+OK\r\n", "UNWATCH")
+	}},
+	{"100 KB, then CLIENT TRACKING", func(c *client) {
+		c.gets("+OK\r\n", "SET", "k", strings.Repeat("x", 100_000))
+		c.gets("+OK\r\n", "CLIENT", "TRACKING", "ON")
 	}},
 	{"then DISCARD", func(c *client) {
 		c.gets("+OK\r\n", "SET", "k", "v")

@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"streamproxy/batcher"
+	"streamproxy/internal/resp"
+)
+
+// A script on a connection of its own may have written or not, whatever it answers. Then
+// the last write went there or where the one before it did, and WAIT asks both: what the
+// least of the answers says is true of every write.
+
+// maxEarlier is how many connections are asked beside the last one at most.
+const maxEarlier = 8
+
+// askEarlier asks the connections of s.earlier one after the other, and has the reply to x,
+// which is to be sent over the last one, say no more than theirs. It returns false if it has
+// answered itself.
+func (s *session) askEarlier(x *exclusive) bool {
+	if len(s.earlier) == 0 {
+		return true
+	}
+	start := time.Now()
+	asked := x.cmd
+	var least []byte
+	for _, c := range s.earlier {
+		reply := s.askOne(c, x.cmd.Raw)
+		if reply == nil || reply[0] == '-' {
+			if reply == nil {
+				reply = waitLostReply
+			}
+			s.answer(reply)
+			return false
+		}
+		least = lesser(least, reply)
+		x.cmd = remaining(asked, time.Since(start))
+	}
+	x.rewrite = func(reply []byte) []byte { return lesser(least, reply) }
+	return true
+}
+
+// askOne sends WAIT over c and returns the reply, nil if there is none to be had or the client
+// does not wait for it any more.
+func (s *session) askOne(c *batcher.Conn, raw []byte) []byte {
+	w := &collector{left: 1, done: make(chan struct{})}
+	home, sent := s.sendTo(c, w, raw)
+	if home != nil {
+		defer s.p.leaveHub(home)
+	}
+	for sent {
+		select {
+		case <-w.done:
+			if home != nil {
+				c.SetPatient(false)
+				home.giveBack(c)
+			}
+			if w.err != nil {
+				return nil
+			}
+			return w.buf
+		case <-time.After(waitLook):
+		}
+		if s.p.stopping() || s.deserted() {
+			break
+		}
+	}
+	if home != nil {
+		c.Close()
+	}
+	return nil
+}
+
+// waitLook is how often is looked whether the client is still there.
+const waitLook = 50 * time.Millisecond
+
+// deserted reports whether the client is gone, or on its way.
+func (s *session) deserted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed || s.gone || s.left.Load()
+}
+
+// sendTo is waitOn for one of several connections.
+func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, raw []byte) (home *hub, sent bool) {
+	for deadline := time.Now().Add(s.p.cfg.UpstreamWait); !c.Dead() && !c.Raw(); {
+		if home = s.p.takeSpare(c); home != nil {
+			c.SetPatient(true)
+			return home, c.Submit(w, nil, raw, 1) == nil
+		}
+		if c == s.conn {
+			s.dropLane()
+		}
+		if c != s.own && c.SubmitLast(w, raw) == nil {
+			return nil, true
+		}
+		if !time.Now().Before(deadline) || !s.p.pause(waitPause) {
+			break
+		}
+	}
+	return nil, false
+}
+
+// remaining is WAIT with what is left of its time, which is never nothing: that would be for
+// ever, as a time of 0 is.
+func remaining(cmd resp.Command, gone time.Duration) resp.Command {
+	last := cmd.Len() - 1
+	ms, err := strconv.ParseInt(string(cmd.Arg(last)), 10, 64)
+	if err != nil || ms <= 0 {
+		return cmd
+	}
+	raw := replaceArg(cmd, last, strconv.FormatInt(max(ms-gone.Milliseconds(), 1), 10))
+	scan := resp.NewCommandScanner(resp.DefaultLimits())
+	n, _, _ := scan.Scan(raw) // it is canonical
+	return resp.Command{Raw: raw[:n], Args: append([]resp.Span(nil), scan.Args()...)}
+}
+
+// lesser is of two replies to WAIT, or WAITAOF, the one made of the smaller numbers. An error
+// stays as it is; nil is no reply.
+func lesser(a, b []byte) []byte {
+	if a == nil || len(b) == 0 || b[0] == '-' {
+		return b
+	}
+	one, two := bytes.SplitAfter(a, []byte(":")), bytes.SplitAfter(b, []byte(":"))
+	if len(one) != len(two) {
+		return b
+	}
+	out := append([]byte(nil), two[0]...)
+	for i := 1; i < len(two); i++ {
+		m, n := leadingNumber(one[i]), leadingNumber(two[i])
+		out = strconv.AppendInt(out, min(m, n), 10)
+		out = append(out, two[i][bytes.IndexByte(two[i], '\r'):]...)
+	}
+	return out
+}
+
+// leadingNumber reads what stands before the line end.
+func leadingNumber(b []byte) int64 {
+	digits, _, _ := bytes.Cut(b, []byte("\r"))
+	n, _ := strconv.ParseInt(string(digits), 10, 64)
+	return n
+}

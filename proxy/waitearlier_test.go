@@ -1,0 +1,41 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+)
+
+// Of two replies the smaller numbers are told, each on its own; an error is not touched.
+func TestLesserReply(t *testing.T) {
+	for _, c := range [][3]string{
+		{"", ":2\r\n", ":2\r\n"},
+		{":1\r\n", ":2\r\n", ":1\r\n"},
+		{":12\r\n", ":0\r\n", ":0\r\n"},
+		{"*2\r\n:1\r\n:0\r\n", "*2\r\n:0\r\n:3\r\n", "*2\r\n:0\r\n:0\r\n"},
+		{":0\r\n", "-ERR no\r\n", "-ERR no\r\n"},
+	} {
+		var a []byte
+		if c[0] != "" {
+			a = []byte(c[0])
+		}
+		if got := string(lesser(a, []byte(c[1]))); got != c[2] {
+			t.Errorf("of %q and %q: %q", c[0], c[1], got)
+		}
+	}
+}
+
+// What is left of a WAIT's time is at least a millisecond, and for ever stays for ever.
+func TestRemainingTime(t *testing.T) {
+	for line, want := range map[string]string{
+		"WAIT 1 200":      "150",
+		"WAIT 1 20":       "1",
+		"WAIT 1 0":        "0",
+		"WAIT 1 x":        "x",
+		"WAITAOF 0 1 200": "150",
+	} {
+		cmd := remaining(words(line), 50*time.Millisecond)
+		if got := string(cmd.Arg(cmd.Len() - 1)); got != want {
+			t.Errorf("%s: %s left, want %s", line, got, want)
+		}
+	}
+}
