@@ -265,6 +265,16 @@ func TestReclaimWithFewRights(t *testing.T) {
 	r.await("/metrics", "streamproxy_reclaim_rounds_total{result=\"denied\"} 0\n")
 }
 
+// A password that the proxy is not given is the clients' affair.
+func TestCheckDialsWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, redistest.WithPassword("geheim"))
+	out, err := exec.Command("streamproxy", "check", "--dial", "--upstream=redis://"+server.Addr()).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " answers, and wants a password") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestCheckDials(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.WithPassword("geheim"))
