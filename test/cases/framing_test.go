@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"streamproxy/internal/redistest"
+	"streamproxy/proxy"
 )
 
 // An error line without a space, in the same segment as a neighbour's reply or cut in the middle,
@@ -15,7 +16,8 @@ import (
 func TestCase01ErrorWithoutSpace(t *testing.T) {
 	t.Parallel()
 	u := startFake(t)
-	f := startProxy(t, u.addr)
+	// Scripts share the lane of a server that is not known only by the operator's word.
+	f := startProxy(t, u.addr, func(c *proxy.Config) { c.SharedCommands = []string{"eval"} })
 	c1, c2 := f.client(), f.client()
 	const replies = "-nospace\r\n$3\r\nfoo\r\n"
 	for cut := range len(replies) {
