@@ -10,7 +10,7 @@
 //	session, intake, chunks, execute        one client: its reader and its commands
 //	identity, prover, turns, failures       who it is, and how that is asked
 //	replies, output                         what it is answered, in order, at its pace
-//	class, table, options                   which command is what
+//	class, table, options, version          which command is what, on which server
 //	submit, weight                          class shared: the lane, and what is too heavy for it
 //	exclusive, large, pin, leave            commands that need a connection of their own
 //	deny, sift                              commands that clients may not send

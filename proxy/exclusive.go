@@ -154,14 +154,11 @@ func (s *session) begin(e *exclusive) *exclusive {
 	n := max(e.commands, 1)
 	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute, shared: e.commands > 0}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
-	if e.watch != nil {
+	if e.watch != nil || e.verb == VerbXReadGroup {
 		g.tee = &e.reply
 	}
-	if e.verb == VerbXReadGroup {
-		g.tee = &e.reply
-		if e.patient {
-			g.handout = freshEntries{s: s, e: e}
-		}
+	if e.verb == VerbXReadGroup && e.patient {
+		g.handout = freshEntries{s: s, e: e}
 	}
 	e.seg = g
 	s.wasBusy = true
@@ -233,7 +230,7 @@ func (s *session) tellReclaim(e *exclusive, err error) {
 		reply = nil
 	}
 	if e.watch != nil {
-		e.watch.Seen(seenReplies(reply, e.ahead, err))
+		e.watch.Seen(withoutFirst(reply, e.ahead))
 	}
 	if e.parked != nil {
 		e.parked.End(reply)

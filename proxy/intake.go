@@ -214,12 +214,17 @@ func (s *session) hungUp(fd int) bool {
 	return s.readErr != nil
 }
 
+// rawConn is the client's, under TLS the one below; nil where there is none.
+func (s *session) rawConn() syscall.RawConn {
+	if s.rc != nil {
+		return s.rc
+	}
+	return s.below
+}
+
 // isReset reports whether the client has reset its connection, as far as that is known.
 func (s *session) isReset() (gone bool) {
-	rc := s.rc
-	if rc == nil {
-		rc = s.below
-	}
+	rc := s.rawConn()
 	return rc != nil && rc.Control(func(fd uintptr) { gone = peerReset(int(fd)) }) == nil && gone
 }
 
@@ -246,10 +251,7 @@ func (s *session) dry() {
 
 // pending reports whether the client has sent bytes that were not read yet.
 func (s *session) pending() (some bool) {
-	rc := s.rc
-	if rc == nil {
-		rc = s.below
-	}
+	rc := s.rawConn()
 	if rc == nil {
 		return false
 	}

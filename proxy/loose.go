@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"bytes"
 	"crypto/rand"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidwall/redcon"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
@@ -26,17 +28,14 @@ var looseScripts = []string{"eval", "evalsha", "fcall", "eval_ro", "evalsha_ro",
 // script raises. Seen not to: Redis 6.2.14 and 7.0.15, Valkey 9.1.2; seen to: Redis 8.2.3.
 // What is not known does.
 func loose(server, version string) bool {
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, err1 := strconv.Atoi(major)
-	b, err2 := strconv.Atoi(minor)
+	v, known := versionOf(version)
 	switch {
-	case err1 != nil || err2 != nil:
+	case !known:
 		return true
 	case server == "redis":
-		return a > 7 || a == 7 && b > 0
+		return !v.before(7, 1)
 	case server == "valkey":
-		return a < 9
+		return v.before(9, 0)
 	}
 	return true
 }
@@ -74,25 +73,13 @@ const provenTime = 5 * time.Second
 // giveBackProven returns a connection to the spares of a hub, if nothing is left over of
 // the replies before: what it says next has to be the word it is asked for.
 func (p *Proxy) giveBackProven(h *hub, c *batcher.Conn) {
+	ctx, cancel := p.within(provenTime)
+	defer cancel()
 	word := rand.Text()
-	ask := resp.AppendCommand(nil, "PING", word)
-	w := &collector{left: 1, done: make(chan struct{})}
-	if c.Submit(w, nil, ask, 1) != nil {
+	reply, err := p.ask(ctx, c, "PING", word)
+	if err != nil || !bytes.Equal(reply, redcon.AppendBulkString(nil, word)) {
 		c.Close()
 		return
 	}
-	select {
-	case <-w.done:
-	case <-time.After(provenTime):
-	case <-p.closing:
-	}
-	select {
-	case <-w.done:
-		if w.err == nil && string(w.buf) == "$"+strconv.Itoa(len(word))+"\r\n"+word+"\r\n" {
-			h.giveBack(c)
-			return
-		}
-	default:
-	}
-	c.Close()
+	h.giveBack(c)
 }

@@ -18,23 +18,14 @@ import (
 // gets the null that it would have got; and a postponed command is run all the same
 // later, which is a second reply: such a connection is not used again.
 
-// fragileBefore is the first version of Redis that tells the two apart.
-var fragileBefore = [2]int{7, 2}
-
 // fragile reports whether a server of this name and version must be unblocked with
-// care. What is not known is.
+// care: Redis tells the two apart from 7.2 on. What is not known is.
 func fragile(server, version string) bool {
 	if server != "redis" {
 		return server == ""
 	}
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, err1 := strconv.Atoi(major)
-	b, err2 := strconv.Atoi(minor)
-	if err1 != nil || err2 != nil {
-		return true
-	}
-	return a < fragileBefore[0] || a == fragileBefore[0] && b < fragileBefore[1]
+	v, known := versionOf(version)
+	return !known || v.before(7, 2)
 }
 
 // aim returns the connection that e is on, on which nothing else will be sent before the

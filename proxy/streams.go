@@ -142,10 +142,7 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 		return
 	}
 	g := &segment{s: s}
-	if v.AheadN > 0 {
-		raw = append(append([]byte(nil), v.Ahead...), raw...)
-		g.rewrite = func(replies []byte) []byte { return withoutFirst(replies, v.AheadN) }
-	}
+	raw, g.rewrite = behind(v, raw)
 	if v.Watch != nil {
 		kept := new([]byte)
 		g.tee = kept
@@ -159,13 +156,19 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 // forwardApart is forward for a command that may not share a lane.
 func (s *session) forwardApart(v reclaim.Verdict, raw []byte, n int) {
 	x := exclusive{loose: true, write: true, commands: n + v.AheadN, watch: v.Watch, ahead: v.AheadN}
-	if v.AheadN > 0 {
-		raw = append(append([]byte(nil), v.Ahead...), raw...)
-		x.rewrite = func(replies []byte) []byte { return withoutFirst(replies, v.AheadN) }
-	}
+	raw, x.rewrite = behind(v, raw)
 	if !s.runExclusive(raw, x) {
 		unseen(v)
 	}
+}
+
+// behind returns a command behind those that a verdict wants sent ahead of it, and what
+// takes their replies off the ones that come; nil if there are none.
+func behind(v reclaim.Verdict, raw []byte) ([]byte, func(replies []byte) []byte) {
+	if v.AheadN == 0 {
+		return raw, nil
+	}
+	return append(append([]byte(nil), v.Ahead...), raw...), func(replies []byte) []byte { return withoutFirst(replies, v.AheadN) }
 }
 
 // seenReplies is what reclaim is shown of the replies to a forwarded command: nil if

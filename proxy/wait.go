@@ -90,19 +90,30 @@ const waitPause = 2 * time.Millisecond
 // is lost.
 func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 	x.conn = c
-	for deadline := time.Now().Add(s.p.cfg.UpstreamWait); !c.Dead() && !c.Raw(); {
+	had := s.untilHad(c, func() bool {
 		if x.home = s.p.takeSpare(c); x.home != nil {
 			s.runExclusive(x.cmd.Raw, x)
-			return
+			return true
 		}
-		if s.waitOnLane(c, x) {
-			return
+		return s.waitOnLane(c, x)
+	})
+	if !had {
+		s.answer(waitLostReply)
+	}
+}
+
+// untilHad tries to get hold of c until that succeeds, or c is lost or stays in other
+// hands for as long as an upstream is waited for.
+func (s *session) untilHad(c *batcher.Conn, try func() bool) bool {
+	for deadline := time.Now().Add(s.p.cfg.UpstreamWait); !c.Dead() && !c.Raw(); {
+		if try() {
+			return true
 		}
 		if !time.Now().Before(deadline) || !s.p.pause(waitPause) {
 			break
 		}
 	}
-	s.answer(waitLostReply)
+	return false
 }
 
 // takeSpare takes c out of the spares, whose ever they are: the session may have

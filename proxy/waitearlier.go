@@ -85,22 +85,19 @@ func (s *session) deserted() bool {
 
 // sendTo is waitOn for one of several connections.
 func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, raw []byte) (home *hub, sent bool) {
-	for deadline := time.Now().Add(s.p.cfg.UpstreamWait); !c.Dead() && !c.Raw(); {
+	s.untilHad(c, func() bool {
 		if home = s.p.takeSpare(c); home != nil {
 			c.SetPatient(true)
-			return home, c.Submit(w, nil, raw, 1) == nil
+			sent = c.Submit(w, nil, raw, 1) == nil
+			return true
 		}
 		if c == s.conn {
 			s.dropLane()
 		}
-		if c != s.own && c.SubmitLast(w, raw) == nil {
-			return nil, true
-		}
-		if !time.Now().Before(deadline) || !s.p.pause(waitPause) {
-			break
-		}
-	}
-	return nil, false
+		sent = c != s.own && c.SubmitLast(w, raw) == nil
+		return sent
+	})
+	return home, sent
 }
 
 // remaining is WAIT with what is left of its time, which is never nothing: that would be for
