@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/redcon"
@@ -136,51 +137,69 @@ func (s *session) allowed(cmd resp.Command, c *batcher.Conn) (reply []byte, ok b
 	return nil, false
 }
 
-// killHere runs CLIENT KILL ID <id> [SKIPME yes|no], in any order, for an id of this
+// killHere runs CLIENT KILL ID <id> [<id> ...] [SKIPME yes|no], in any order, for ids of this
 // proxy. c leads to the server, as the client's user.
 func (s *session) killHere(cmd resp.Command, c *batcher.Conn) bool {
-	id, skipMe, ok := killFilter(cmd)
-	if !ok {
+	ids, skipMe := killFilter(cmd)
+	if len(ids) == 0 {
 		return false
 	}
 	if _, ok := s.allowed(cmd, c); !ok {
 		return true
 	}
-	victim, killed := s.p.sessions.find(id), int64(1)
-	switch {
-	case victim == nil, victim == s && skipMe:
-		killed = 0
-	case victim == s:
-		s.ending = true // behind the reply
-	default:
-		victim.abort()
+	slices.Sort(ids)
+	killed := int64(0)
+	for _, id := range slices.Compact(ids) {
+		switch victim := s.p.sessions.find(id); {
+		case victim == nil, victim == s && skipMe:
+			continue
+		case victim == s:
+			s.ending = true // behind the reply
+		default:
+			victim.abort()
+		}
+		killed++
 	}
 	s.answer(redcon.AppendInt(nil, killed))
 	return true
 }
 
-// killFilter reads the filters of a CLIENT KILL that names a session of this proxy by its
-// id, and by nothing else. Of a filter given twice the last counts, as at the server.
-func killFilter(cmd resp.Command) (id int64, skipMe, ok bool) {
+// killFilter reads the filters of a CLIENT KILL that names sessions of this proxy by their
+// ids, and by nothing else; there are none if it is another. Of a filter given twice the last
+// counts, as at the server. Several ids are Valkey's: a server that does not know them says so
+// when it is asked for the right.
+func killFilter(cmd resp.Command) (ids []int64, skipMe bool) {
 	skipMe = true
 	for i := 2; i < cmd.Len(); i += 2 {
 		switch value := cmd.Arg(i + 1); {
 		case i+1 == cmd.Len():
-			return 0, false, false
+			return nil, false
 		case fold(cmd.Arg(i), "id"):
-			id, ok = virtualID(value)
-			if !ok {
-				return 0, false, false
+			if ids = virtualIDs(cmd, i+1); len(ids) == 0 {
+				return nil, false
 			}
+			i += len(ids) - 1
 		case fold(cmd.Arg(i), "skipme") && fold(value, "yes"):
 			skipMe = true
 		case fold(cmd.Arg(i), "skipme") && fold(value, "no"):
 			skipMe = false
 		default:
-			return 0, false, false
+			return nil, false
 		}
 	}
-	return id, skipMe, ok
+	return ids, skipMe
+}
+
+// virtualIDs reads the ids of this proxy that stand from argument i on.
+func virtualIDs(cmd resp.Command, i int) (ids []int64) {
+	for ; i < cmd.Len(); i++ {
+		id, here := virtualID(cmd.Arg(i))
+		if !here {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // clientList asks for the server's list of connections. A filter by ids of this

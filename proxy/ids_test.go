@@ -2,7 +2,11 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"streamproxy/internal/redistest"
 )
 
 // Ids are unique, above a server's, and exact in JavaScript.
@@ -68,4 +72,30 @@ func TestIDsOverTheWire(t *testing.T) {
 	expect(t, b, ":1\r\n", "CLIENT", "KILL", "ID", own)
 	expectEnd(t, a)
 	expect(t, b, bulkReply("k"), "GET", "k")
+}
+
+// Several ids in one CLIENT KILL, as Valkey takes them, count each client once. An id that is
+// not the proxy's among them makes the command the server's.
+func TestKillSeveral(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	killer := p.client()
+	var clients []*redistest.Client
+	args := []string{"CLIENT", "KILL", "SKIPME", "no", "ID"}
+	for range 3 {
+		c := p.client()
+		got, err := c.Do("CLIENT", "ID")
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := strings.Trim(got, ":\r\n")
+		clients, args = append(clients, c), append(args, id, id)
+	}
+	expect(t, killer, ":1\r\n", append(slices.Clone(args[:6]), "SKIPME", "yes")...)
+	expect(t, killer, ":2\r\n", args...)
+	for _, c := range clients {
+		expectEnd(t, c)
+	}
+	f.script(func(_ *fakeConn, args []string) (string, bool) { return ":7\r\n", slices.Contains(args, "KILL") })
+	expect(t, killer, ":7\r\n", append(args, "3")...)
 }
