@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,24 @@ func TestProxyConfig(t *testing.T) {
 	expect(t, without.client(), unknown, "PROXY", "CONFIG")
 	for _, args := range [][]string{{"PROXY"}, {"PROXY", "FISH"}, {"PROXY", "STATS", "x"}} {
 		expect(t, c, unknown, args...)
+	}
+}
+
+// What PROXY STATS tells is told of in the pages.
+func TestStatsAreDescribed(t *testing.T) {
+	page, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startProxy(t, startFake(t), nil)
+	fields := strings.Split(strings.TrimSpace(p.statsText()), "\r\n")
+	if len(fields) < 10 {
+		t.Fatalf("only %q", fields)
+	}
+	for _, line := range fields[1:] {
+		if name, _, _ := strings.Cut(line, ":"); !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/operations.md does not tell what %s is", name)
+		}
 	}
 }
 
