@@ -49,6 +49,7 @@ type Proxy struct {
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients
+	unaccepted   sampler // clients that could not be accepted
 	unreadable   sampler // failures to read the clients' password
 	limits       [numLimits]sampler
 

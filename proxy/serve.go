@@ -70,7 +70,9 @@ func (p *Proxy) Serve(l net.Listener) error {
 			return nil
 		default: // out of descriptors, mostly: a loop at full speed would not help
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			p.log.Warn("accept failed", "error", err, "pause", pause)
+			if n := p.unaccepted.take(time.Now()); n > 0 {
+				p.log.Warn("accept failed", "error", err, "such_errors", n)
+			}
 			p.accepted("error")
 			if !p.pause(pause) {
 				return nil
