@@ -27,6 +27,9 @@ func check(ctx context.Context, args []string, p process) error {
 	if err != nil {
 		return err
 	}
+	if files, err := openFiles(); err == nil {
+		fitClients(c, files)
+	}
 	for _, w := range c.Warnings {
 		fmt.Fprintln(p.stderr, "warning:", w)
 	}

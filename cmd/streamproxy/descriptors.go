@@ -1,7 +1,7 @@
 package main
 
 import (
-	"log/slog"
+	"fmt"
 	"strconv"
 	"syscall"
 
@@ -12,10 +12,11 @@ import (
 // pages, shared connections and ready ones, listeners, files, the runtime.
 const otherFiles = 192
 
-// fitClients lowers --maxclients to what open files allow, as Redis does: a client over
-// the limit is told so, one without a descriptor is never answered. Clients share their
-// connections to the server; a quarter of them may have one of their own at the same time.
-func fitClients(c *config.Loaded, files uint64, log *slog.Logger) {
+// fitClients lowers --maxclients to what the open files of this process allow, as Redis does,
+// with a warning: a client over the limit is told so, one without a descriptor is never answered.
+// Clients share their connections to the server; a quarter of them may have one of their own at
+// the same time.
+func fitClients(c *config.Loaded, files uint64) {
 	wanted := c.MaxClients
 	needed := wanted + wanted/4 + otherFiles
 	if files >= uint64(needed) {
@@ -28,8 +29,8 @@ func fitClients(c *config.Loaded, files uint64, log *slog.Logger) {
 			c.Changed[i].Value = strconv.Itoa(c.MaxClients)
 		}
 	}
-	log.Warn("too few open files for --maxclients, which is lowered", "maxclients", c.MaxClients,
-		"wanted", wanted, "open_files", files, "needed", needed)
+	c.Warnings = append(c.Warnings, fmt.Sprintf("--maxclients is lowered from %d to %d: that many need %d open files, this process may have %d",
+		wanted, c.MaxClients, needed, files))
 }
 
 // openFiles is how many descriptors this process may have. The runtime has raised the

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"log/slog"
 	"math"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,11 +28,10 @@ func TestFitClients(t *testing.T) {
 	} {
 		c := &config.Loaded{Config: config.Default(config.Machine{}), Changed: []config.Setting{{Name: "maxclients", Value: "10000"}}}
 		c.MaxClients = tt.wanted
-		var text bytes.Buffer
-		fitClients(c, tt.files, slog.New(slog.NewTextHandler(&text, nil)))
+		fitClients(c, tt.files)
 		lowered := tt.want != tt.wanted
-		if c.MaxClients != tt.want || strings.Contains(text.String(), "is lowered") != lowered || (c.Changed[0].Value != "10000") != lowered {
-			t.Errorf("%d with %d files: %d, shown as %s; logged %q; want %d", tt.wanted, tt.files, c.MaxClients, c.Changed[0].Value, text.String(), tt.want)
+		if c.MaxClients != tt.want || (len(c.Warnings) == 1) != lowered || (c.Changed[0].Value != "10000") != lowered {
+			t.Errorf("%d with %d files: %d, shown as %s; warned %q; want %d", tt.wanted, tt.files, c.MaxClients, c.Changed[0].Value, c.Warnings, tt.want)
 		}
 	}
 }
@@ -48,7 +46,12 @@ func TestFewOpenFilesLowerMaxClients(t *testing.T) {
 	}
 	r.signal(syscall.SIGTERM)
 	r.exit(exitOK)
-	if got := r.stderr.String(); !strings.Contains(got, `"maxclients":102,"wanted":10000,"open_files":25`) {
+	const want = "--maxclients is lowered from 10000 to 102: that many need 12692 open files, this process may have 25"
+	if got := r.stderr.String(); !strings.Contains(got, want) {
 		t.Errorf("logged %s", got)
+	}
+	checked, err := exec.Command(limited[0], append(limited[1:], "check")...).CombinedOutput()
+	if err != nil || !strings.Contains(string(checked), "warning: "+want) {
+		t.Errorf("check: %v, %s", err, checked)
 	}
 }

@@ -62,12 +62,7 @@ func run(ctx context.Context, args []string, p process) error {
 	}
 	for _, c := range commands() {
 		if c.name == name {
-			err := c.run(ctx, args, p)
-			if errors.Is(err, config.ErrHelp) {
-				usage(p.stdout)
-				return nil
-			}
-			return err
+			return helped(c, c.run(ctx, args, p), p.stdout)
 		}
 	}
 	if name == "help" {
@@ -77,12 +72,38 @@ func run(ctx context.Context, args []string, p process) error {
 	return config.Faults{{Name: "command", Value: config.HideUserinfo(name), Problem: "is not one of streamproxy's; --help lists them"}}
 }
 
+// helped prints the help that a subcommand was asked for: its own flags, or the whole page
+// where it takes the proxy's. Any other error stays.
+func helped(c command, err error, w io.Writer) error {
+	var own *ownHelp
+	switch {
+	case errors.As(err, &own):
+		fmt.Fprintf(w, "Usage: %s\n\n%s\n", c.line(), c.summary)
+		own.flags.SetOutput(w)
+		own.flags.PrintDefaults()
+	case errors.Is(err, config.ErrHelp):
+		usage(w)
+	default:
+		return err
+	}
+	return nil
+}
+
+// ownHelp is the wish for help with the flags of one subcommand.
+type ownHelp struct{ flags *flag.FlagSet }
+
+func (*ownHelp) Error() string { return config.ErrHelp.Error() }
+
+// line is the command as one types it.
+func (c command) line() string {
+	return strings.Join(strings.Fields("streamproxy "+c.name+" "+c.args), " ")
+}
+
 // usage prints every subcommand and every flag.
 func usage(w io.Writer) {
 	fmt.Fprint(w, "streamproxy shares few Redis connections among many clients.\n\nUsage:\n")
 	for _, c := range commands() {
-		line := strings.Join(strings.Fields("streamproxy "+c.name+" "+c.args), " ")
-		fmt.Fprintf(w, "  %-50s %s\n", line, c.summary)
+		fmt.Fprintf(w, "  %-50s %s\n", c.line(), c.summary)
 	}
 	fmt.Fprint(w, "\nA flag wins over its environment variable, a variable over the default.\n")
 	config.WriteHelp(w, machine())
@@ -99,7 +120,7 @@ func parseOwn(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
 	switch err := set.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		return config.ErrHelp
+		return &ownHelp{set}
 	case err != nil:
 		return config.Faults{{Name: set.Name(), Problem: err.Error(), Err: err}}
 	case set.NArg() > 0:

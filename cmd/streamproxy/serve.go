@@ -30,11 +30,11 @@ func serve(ctx context.Context, args []string, p process) error {
 	admin := &administration{level: new(slog.LevelVar)}
 	log, endLog := newLogger(p.stderr, c.Config, metrics, admin.level)
 	defer endLog()
+	if files, err := openFiles(); err == nil {
+		fitClients(c, files)
+	}
 	for _, w := range c.Warnings {
 		log.Warn("questionable configuration", "problem", w)
-	}
-	if files, err := openFiles(); err == nil {
-		fitClients(c, files, log)
 	}
 	runtime.GOMAXPROCS(c.Threads.Value)
 	if limit := c.MemoryLimit.Value; limit > 0 {
