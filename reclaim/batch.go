@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"slices"
 	"time"
 
 	"streamproxy/internal/resp"
@@ -75,6 +76,13 @@ func (b *batch) know(listed []pendingEntry) {
 	for i := range b.entries {
 		b.entries[i].was = at[b.entries[i].id]
 	}
+}
+
+// concerns reports whether anything in the batch is a consumer's, or was.
+func (b *batch) concerns(consumer string) bool {
+	return b.consumer.name == consumer || slices.ContainsFunc(b.entries, func(e entry) bool {
+		return e.was != nil && e.was.owner == consumer
+	})
 }
 
 // rest is the first entry that was listed and not claimed, nil if there is none.

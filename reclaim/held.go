@@ -149,16 +149,25 @@ func (s *Session) takeNamed(cmd resp.Command) (taken []*batch) {
 	return taken
 }
 
-// takeListed takes what is held of a stream whose pending entries XPENDING lists, or an
-// XAUTOCLAIM takes that is left to the server, or of which XTRIM deletes some: each shall
-// find them where they were.
+// takeListed takes what is held of a stream whose pending entries XPENDING or XINFO lists, or
+// an XAUTOCLAIM takes that is left to the server, or DUMP copies, or of which XTRIM deletes
+// some: each shall find them where they were.
 func (s *Session) takeListed(cmd resp.Command) []*batch {
-	if s.e.untouched() || cmd.Len() < 3 {
+	if s.e.untouched() {
 		return nil
 	}
-	return s.take(&loss{
-		db: s.id.DB, streams: []string{string(cmd.Arg(1))}, group: string(cmd.Arg(2)), named: !fold(cmd.Arg(0), "xtrim"),
-	})
+	of := loss{db: s.id.DB, streams: []string{string(cmd.Arg(1))}, group: string(cmd.Arg(2)), named: true}
+	switch name := cmd.Arg(0); {
+	case fold(name, "xtrim"), fold(name, "dump"):
+		of.named = false
+	case fold(name, "xinfo"):
+		of.streams, of.group = []string{string(cmd.Arg(2))}, string(cmd.Arg(3))
+		of.named = fold(cmd.Arg(1), "consumers")
+		if !of.named && !(fold(cmd.Arg(1), "stream") && cmd.Len() > 3) {
+			return nil // GROUPS counts, whosever they are
+		}
+	}
+	return s.take(&of)
 }
 
 func (s *Session) take(l *loss) []*batch {

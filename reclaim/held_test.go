@@ -264,6 +264,43 @@ func TestHistoryReadSeesNothingHeld(t *testing.T) {
 	})
 }
 
+// Whose entry it was finds it in its history, over a connection that has not asked for anything;
+// a third one's history is no matter.
+func TestHistoryReadOfThePreviousOwner(t *testing.T) {
+	holding(t, func(w *world, _ *testClient, _ string) {
+		back := w.client(0)
+		back.do("XREADGROUP", "GROUP", "g", "x", "STREAMS", "b", "0")
+		if n := w.engines[0].heldNow(); n != 1 {
+			w.t.Fatalf("%d held", n)
+		}
+		back.do("XREADGROUP", "GROUP", "g", "dead", "STREAMS", "a", "b", "0", "0")
+		if p := w.pending("b"); p[0].owner != "dead" || p[0].count != 1 {
+			w.t.Errorf("%+v", p)
+		}
+	})
+}
+
+// What takes a stream elsewhere, or shows whose its entries are, finds them where they were.
+func TestHeldGoesBackBeforeTheStreamIsTaken(t *testing.T) {
+	for line, taken := range map[string]bool{
+		"COPY b c": true, "MOVE b 1": true, "DUMP b": true, "MIGRATE 127.0.0.1 1 b 0 100": true,
+		"MIGRATE 127.0.0.1 1 '' 0 100 KEYS a b": true, "COPY c d": false, "MOVE a 1": false, "DUMP a": false,
+		"XINFO CONSUMERS b g": true, "XINFO STREAM b FULL": true,
+		"XINFO CONSUMERS b h": false, "XINFO GROUPS b": false, "XINFO STREAM b": false, "XINFO HELP": false, "DUMP": false, "XINFO": false,
+	} {
+		holding(t, func(w *world, _ *testClient, _ string) {
+			cmd := scanCommand([]byte(commandOf(strings.Fields(line)...)))
+			v := w.client(0).s.Command(cmd)
+			if v.Action == Defer {
+				v.Task.Run(context.Background())
+			}
+			if p := w.pending("b"); (p[0].owner == "dead") != taken || (w.engines[0].heldNow() == 0) != taken {
+				w.t.Errorf("%s: pending %+v", line, p)
+			}
+		})
+	}
+}
+
 func TestMovesInsideATransactionCountToo(t *testing.T) {
 	holding(t, func(w *world, c *testClient, id string) {
 		other := w.client(0)

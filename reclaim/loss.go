@@ -42,8 +42,10 @@ func (s *Session) losing(cmd resp.Command) (l loss, ok bool) {
 		return l, s.e.known.Load() != nil
 	case fold(name, "flushdb"):
 		return l, s.e.known.Load() != nil
-	case fold(name, "rename"), fold(name, "renamenx"):
+	case fold(name, "rename"), fold(name, "renamenx"), fold(name, "copy"):
 		n = min(n, 3)
+	case fold(name, "move"):
+		n = min(n, 2)
 	}
 	known := s.e.known.Load()
 	if known == nil {
@@ -125,7 +127,7 @@ func (s *Session) lose(list []loss, held []*batch, seen func(reply []byte)) Verd
 func (e *Engine) takeLost(l *loss) (taken []*batch) {
 	e.spoil(l.of)
 	for b := range e.held {
-		if l.of(b.profile.target.targetKey) && (l.consumer == nil || *l.consumer == b.consumer.name) {
+		if l.of(b.profile.target.targetKey) && (l.consumer == nil || b.concerns(*l.consumer)) {
 			e.release(b)
 			taken = append(taken, b)
 		}

@@ -86,10 +86,25 @@ func TestConsumerDeletedWhileHeld(t *testing.T) {
 	})
 }
 
+// Whose entries they were takes them along when it is deleted, as it would without us.
+func TestPreviousOwnerDeletedWhileHeld(t *testing.T) {
+	holding(t, func(w *world, c *testClient, id string) {
+		if r := w.client(0).do("XGROUP", "DELCONSUMER", "b", "g", "dead"); r != ":1\r\n" {
+			w.t.Errorf("%q entries went with it", r)
+		}
+		if p := w.pending("b"); len(p) != 0 {
+			w.t.Errorf("%+v", p)
+		}
+		if r := c.do(claimArgs("b", "w")...); strings.Contains(r, id) {
+			w.t.Errorf("handed out: %q", r)
+		}
+	})
+}
+
 // TestOtherConsumersLossIsNoMatter: what is held for one is not given back for another's sake.
 func TestOtherConsumersLossIsNoMatter(t *testing.T) {
 	holding(t, func(w *world, c *testClient, id string) {
-		w.client(0).do("XGROUP", "DELCONSUMER", "b", "g", "dead")
+		w.client(0).do("XGROUP", "DELCONSUMER", "b", "g", "x")
 		if n := w.engines[0].heldNow(); n != 1 {
 			w.t.Errorf("%d held", n)
 		}

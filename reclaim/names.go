@@ -16,8 +16,8 @@ const (
 	kindSettle // XACK, XDEL and their kin: what they name is not to be handed out any more
 	kindMove   // XCLAIM, XNACK: somebody moves entries by name
 	kindGroup  // XGROUP
-	kindDrop   // DEL, FLUSHALL and others that end streams
-	kindList   // XPENDING, XTRIM
+	kindDrop   // DEL, FLUSHALL and others that end streams, or take them elsewhere
+	kindList   // XPENDING, XTRIM and others that find what is pending
 )
 
 // Interesting reports whether a command can mean anything to a Session of e, before there
@@ -79,14 +79,19 @@ func kindOf(name []byte) kind {
 			return kindDrop
 		}
 	case 4:
-		if fold(name, "xack") || fold(name, "xdel") {
+		switch {
+		case fold(name, "xack"), fold(name, "xdel"):
 			return kindSettle
+		case fold(name, "move"), fold(name, "copy"):
+			return kindDrop
+		case fold(name, "dump"):
+			return kindList
 		}
 	case 5:
 		switch {
 		case fold(name, "xnack"):
 			return kindMove
-		case fold(name, "xtrim"):
+		case fold(name, "xtrim"), fold(name, "xinfo"):
 			return kindList
 		}
 	case 6:
@@ -97,7 +102,7 @@ func kindOf(name []byte) kind {
 			return kindEvalSHA
 		case fold(name, "xackdel"):
 			return kindSettle
-		case fold(name, "flushdb"):
+		case fold(name, "flushdb"), fold(name, "migrate"):
 			return kindDrop
 		}
 	case 8:

@@ -2,7 +2,6 @@ package reclaim
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"streamproxy/internal/resp"
@@ -125,8 +124,9 @@ func (e *Engine) join(rs *readSet, p *profile, now time.Time) {
 	}
 }
 
-// takeHistory takes what is held for the consumer whose history a read asks for:
-// the server shows it that, and it must see it as it would without us.
+// takeHistory takes what is held for the consumer whose history a read asks for, and what
+// was its own before: the server shows it that, and it must see it as it would without us.
+// Nothing need be known here of a consumer that comes back.
 func (s *Session) takeHistory(cmd resp.Command) (taken []*batch) {
 	if s.e.untouched() {
 		return nil
@@ -138,18 +138,7 @@ func (s *Session) takeHistory(cmd resp.Command) (taken []*batch) {
 	e := s.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := e.consumers[consumerKey{s.id.DB, s.id.User, l.call.group, l.call.consumer}]
-	if c == nil {
-		return nil
-	}
-	e.spoil(func(k targetKey) bool {
-		return k.db == s.id.DB && k.group == l.call.group && slices.Contains(l.call.streams, k.stream)
+	return e.takeLost(&loss{
+		db: s.id.DB, streams: l.call.streams, group: l.call.group, named: true, consumer: &l.call.consumer,
 	})
-	for stream, b := range c.held {
-		if slices.Contains(l.call.streams, stream) {
-			e.release(b)
-			taken = append(taken, b)
-		}
-	}
-	return taken
 }

@@ -79,6 +79,49 @@ func TestDeletedInAnyWayWhileHeld(t *testing.T) {
 	}
 }
 
+// Whose entry it was before finds it where it was: in its history, with the consumer when that is
+// deleted, in the streams that are taken elsewhere.
+func TestFoundByThePreviousOwnerWhileHeld(t *testing.T) {
+	for name, look := range map[string]func(t *testing.T, other, at *client){
+		"history": func(t *testing.T, other, _ *client) {
+			got := other.ask("XREADGROUP", "GROUP", "g", "dead", "STREAMS", "s1", "0")
+			if !strings.Contains(got, "2-1") {
+				t.Errorf("got %q", got)
+			}
+		},
+		"deleted": func(t *testing.T, other, at *client) {
+			other.gets(":1\r\n", "XGROUP", "DELCONSUMER", "s1", "g", "dead")
+			if p := at.pendings("s1", "g"); len(p) != 0 {
+				t.Errorf("pending %+v", p)
+			}
+		},
+		"copied": func(t *testing.T, other, at *client) {
+			other.gets(":1\r\n", "COPY", "s1", "s2")
+			if p := at.pendings("s2", "g"); len(p) != 1 || p[0].owner != "dead" || p[0].count != 1 {
+				t.Errorf("pending %+v", p)
+			}
+		},
+		"moved": func(t *testing.T, other, at *client) {
+			other.gets(":1\r\n", "MOVE", "s1", "1")
+			at.gets("+OK\r\n", "SELECT", "1")
+			if p := at.pendings("s1", "g"); len(p) != 1 || p[0].owner != "dead" || p[0].count != 1 {
+				t.Errorf("pending %+v", p)
+			}
+		},
+		"shown": func(t *testing.T, other, _ *client) {
+			if got := other.ask("XINFO", "CONSUMERS", "s1", "g"); !strings.Contains(got, "dead\r\n$7\r\npending\r\n:1\r\n") {
+				t.Errorf("got %q", got)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, other, at := holding(t)
+			look(t, other, at)
+		})
+	}
+}
+
 // holding is a proxy that holds entry 2-1 of s1 for consumer c. It returns the consumer's connection,
 // another one, and one to the server.
 func holding(t *testing.T) (c, other, at *client) {
