@@ -359,3 +359,17 @@ func TestRepliesAfterTheEnd(t *testing.T) {
 		t.Errorf("outstanding %d, %d bytes kept", s.outstanding, s.out.size)
 	}
 }
+
+// Servers send what a script calls a big number without looking at it: it ends where its line
+// does, and the lane goes on.
+func TestBigNumberOfAScript(t *testing.T) {
+	f := startFake(t)
+	f.script(func(_ *fakeConn, args []string) (string, bool) { return "*2\r\n(none\r\n(\r\n", args[0] == "GET" && args[1] == "big" })
+	p := startProxy(t, f, nil)
+	c, other := p.client(), p.client()
+	expect(t, other, bulkReply("k"), "GET", "k")
+	for range 3 {
+		expect(t, c, "*2\r\n(none\r\n(\r\n", "GET", "big")
+		expect(t, other, bulkReply("k"), "GET", "k")
+	}
+}

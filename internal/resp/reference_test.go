@@ -23,7 +23,6 @@ var (
 	canonicalPrefix = regexp.MustCompile(`^(-|-?[1-9][0-9]*|0)?$`)
 	contents        = map[byte]*regexp.Regexp{
 		':': regexp.MustCompile(`^[+-]?[0-9]+$`),
-		'(': regexp.MustCompile(`^[+-]?[0-9]+$`),
 		',': regexp.MustCompile(`^[-+0-9.eEinfaINFA]+$`),
 		'#': regexp.MustCompile(`^[tf]$`),
 		'_': regexp.MustCompile(`^$`),
@@ -31,7 +30,6 @@ var (
 	}
 	beginnings = map[byte]*regexp.Regexp{
 		':': regexp.MustCompile(`^([+-]?[0-9]*)$`),
-		'(': regexp.MustCompile(`^([+-]?[0-9]*)$`),
 		',': regexp.MustCompile(`^[-+0-9.eEinfaINFA]*$`),
 		'#': regexp.MustCompile(`^[tf]?$`),
 		'_': regexp.MustCompile(`^$`),
@@ -149,7 +147,7 @@ func (p *replyParser) value(pos int, beyond int64, top bool) (end int, kind byte
 	switch {
 	case kind == '>' && !top:
 		return 0, kind, refused
-	case kind == '+' || kind == '-':
+	case kind == '+' || kind == '-' || kind == '(':
 		i := bytes.Index(p.b[pos:], []byte("\r\n"))
 		if i < 0 {
 			return 0, kind, more

@@ -11,7 +11,8 @@ import "bytes"
 //
 // A value's content is checked only for the types where that is cheap and tells a
 // stream that lost its step. A simple line ends at the first CRLF; a lone CR or
-// LF before it belongs to the text, as in Redis's own client.
+// LF before it belongs to the text, as in Redis's own client. A big number is such a
+// line: servers send what a script returned as one without looking at it.
 type ReplyScanner struct {
 	state replyState
 	kind  byte // type of the top-level value
@@ -199,10 +200,10 @@ func (s *ReplyScanner) begin(b []byte, n int) (int, bool) {
 	}
 	s.typ = c
 	switch c {
-	case '+', '-':
+	case '+', '-', '(':
 		s.cr = false
 		s.state = replyText
-	case ':', ',', '#', '_', '(', '.':
+	case ':', ',', '#', '_', '.':
 		s.digits = 0
 		s.state = replyLine
 	case '$', '*', '%', '~', '>', '|', '!', '=':

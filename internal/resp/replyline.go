@@ -28,7 +28,7 @@ var classes = func() (t [256]uint8) {
 func mayFollow(typ, c byte, at int) bool {
 	class := classes[c]
 	switch typ {
-	case ':', '(':
+	case ':':
 		return class&classDigit != 0 || class&classSign != 0 && at == 0
 	case ',':
 		return class&(classDigit|classSign|classFloat) != 0
@@ -43,7 +43,7 @@ func mayFollow(typ, c byte, at int) bool {
 // the last of which is last.
 func mayEnd(typ, last byte, n int) bool {
 	switch typ {
-	case ':', '(':
+	case ':':
 		return n > 0 && classes[last]&classDigit != 0
 	case ',', '#':
 		return n > 0
@@ -104,7 +104,7 @@ func wholeValue(b []byte) int {
 	switch b[0] {
 	case '$':
 		return wholeBulk(b)
-	case '+', '-':
+	case '+', '-', '(':
 		return wholeText(b)
 	case ':':
 		return wholeInteger(b)
