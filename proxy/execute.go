@@ -19,6 +19,7 @@ const largeCommand = 64 << 10
 type stretch struct {
 	from, to, n int
 	write       bool // one of them may write
+	wide        bool // they, or one of a transaction, have more arguments than should share a lane
 }
 
 // execute runs the complete commands at the start of b, which begins with a
@@ -60,9 +61,9 @@ func (s *session) execute(b []byte) int {
 			s.count(route.Class)
 			v := s.judge(cmd, route)
 			if route.Class == ClassShared && passes(v) {
-				if run.to != start || run.n == 0 {
+				if wide := isWide(cmd); run.to != start || run.n == 0 || run.wide != wide {
 					s.submitRun(b, run)
-					run = stretch{from: start}
+					run = stretch{from: start, wide: wide}
 				}
 				run.to, run.n = pos, run.n+1
 				run.write = run.write || route.Write
@@ -84,8 +85,11 @@ func (s *session) execute(b []byte) int {
 			}
 		} else {
 			s.submitRun(b, run)
-			run = stretch{from: pos, to: pos}
 			s.uncommon(cmd)
+			if cmd.Len() == 0 {
+				pos += resp.Empty(b[pos:])
+			}
+			run = stretch{from: pos, to: pos}
 		}
 		if s.held() || s.ending || s.pinned != nil {
 			return pos
@@ -101,7 +105,7 @@ func (s *session) submitRun(b []byte, run stretch) {
 	if run.n == 0 {
 		return
 	}
-	s.submitAs(nil, b[run.from:run.to], run.n, run.write)
+	s.submitAs(nil, b[run.from:run.to], run)
 }
 
 // block handles a whole transaction, which stands in b from start on: it becomes a
@@ -114,7 +118,7 @@ func (s *session) block(b []byte, start int, whole stretch) stretch {
 		s.carryOut(v, raw, whole.n, resp.Command{}, Route{Class: ClassShared, Write: whole.write})
 		return stretch{from: end, to: end}
 	}
-	return stretch{from: start, to: end, n: whole.n, write: whole.write}
+	return stretch{from: start, to: end, n: whole.n, write: whole.write, wide: whole.wide}
 }
 
 // uncommon handles what is not a canonical command of an authenticated client:
@@ -146,7 +150,7 @@ func (s *session) uncommon(cmd resp.Command) {
 			s.carryOut(v, cmd.Raw, 1, cmd, route)
 		}
 	case route.Class == ClassShared:
-		s.submitRun(cmd.Raw, stretch{to: len(cmd.Raw), n: 1, write: route.Write})
+		s.submitRun(cmd.Raw, stretch{to: len(cmd.Raw), n: 1, write: route.Write, wide: isWide(cmd)})
 	default:
 		s.special(cmd, route)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -115,6 +116,10 @@ func (s *session) readReady(fd uintptr) (done bool) {
 			return s.hungUp(int(fd))
 		}
 		if s.readChunk(int(fd)) {
+			// There is more, of a client that may never pause. It has had a turn; without
+			// this it would have the processor until the scheduler takes it away, for ten
+			// milliseconds, and so would each of its kind.
+			runtime.Gosched()
 			continue
 		}
 		if s.ending || s.readErr != nil || s.readEOF {

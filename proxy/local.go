@@ -19,8 +19,8 @@ func (s *session) localCommand(cmd resp.Command, route Route) {
 		s.answer(redcon.AppendError(nil, "ERR streamproxy: maintenance notifications are handled by the proxy"))
 		return
 	}
-	text := s.p.pageOf(cmd, route)
-	if text == nil {
+	page := s.p.pages.of(cmd, route)
+	if page == nil {
 		s.answer(redcon.AppendError(nil, "ERR streamproxy: unknown PROXY subcommand; try PROXY STATS, STREAMS, CLIENTS or CONFIG"))
 		return
 	}
@@ -28,27 +28,8 @@ func (s *session) localCommand(cmd resp.Command, route Route) {
 		s.answer(refusal)
 		return
 	}
-	s.answer(redcon.AppendBulkString(nil, text()))
+	s.answer(redcon.AppendBulkString(nil, page.read()))
 	s.flushLocal() // many fit in what has been read, and a client that is gone is found so
-}
-
-// pageOf finds what writes the answer to a PROXY command, nil if there is no such one.
-func (p *Proxy) pageOf(cmd resp.Command, route Route) func() string {
-	switch {
-	case route.Verb == VerbProxyInfo:
-		return p.statsText
-	case cmd.Len() != 2:
-		return nil
-	case fold(cmd.Arg(1), "stats"):
-		return p.statsText
-	case fold(cmd.Arg(1), "clients"):
-		return p.clientsText
-	case fold(cmd.Arg(1), "streams"):
-		return p.streamsText
-	case fold(cmd.Arg(1), "config"):
-		return p.cfg.Effective
-	}
-	return nil
 }
 
 // infoQuestion is an INFO that costs the server nothing: it knows no such section.

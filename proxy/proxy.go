@@ -50,6 +50,7 @@ type Proxy struct {
 	health       health
 	insecure     sampler // failed TLS handshakes of clients
 	unaccepted   sampler // clients that could not be accepted
+	pages        pages
 	unreadable   sampler // failures to read the clients' password
 	limits       [numLimits]sampler
 
@@ -114,6 +115,7 @@ func New(cfg Config) (*Proxy, error) {
 	p.fragile.Store(true)
 	p.health.check = make(chan struct{}, 1)
 	p.warm.Store(p.hubOf(p.defaultKey()))
+	p.pages = p.newPages()
 	if cfg.Reclaim.Mode != reclaim.Off {
 		if p.streams, err = reclaim.New(cfg.Reclaim, calls{p}); err != nil {
 			p.partings.close()

@@ -364,7 +364,9 @@ func TestRepliesAfterTheEnd(t *testing.T) {
 // does, and the lane goes on.
 func TestBigNumberOfAScript(t *testing.T) {
 	f := startFake(t)
-	f.script(func(_ *fakeConn, args []string) (string, bool) { return "*2\r\n(none\r\n(\r\n", args[0] == "GET" && args[1] == "big" })
+	f.script(func(_ *fakeConn, args []string) (string, bool) {
+		return "*2\r\n(none\r\n(\r\n", args[0] == "GET" && args[1] == "big"
+	})
 	p := startProxy(t, f, nil)
 	c, other := p.client(), p.client()
 	expect(t, other, bulkReply("k"), "GET", "k")

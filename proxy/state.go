@@ -130,7 +130,7 @@ func (s *session) greet(proto int) {
 	}
 	s.waitIdle()
 	rewrite := func(reply []byte) []byte { return replaceID(reply, s.id) }
-	s.submitAs(&segment{s: s, rewrite: rewrite, mute: true}, request, 1, false)
+	s.submitAs(&segment{s: s, rewrite: rewrite, mute: true}, request, stretch{n: 1})
 	s.waitIdle()
 	if s.failing() {
 		s.hangUp()

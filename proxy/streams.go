@@ -148,7 +148,7 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 		g.tee = kept
 		g.done = func(_ []byte, err error) { v.Watch.Seen(seenReplies(*kept, v.AheadN, err)) }
 	}
-	if !s.submitAs(g, raw, n+v.AheadN, route.Write) {
+	if !s.submitAs(g, raw, stretch{n: n + v.AheadN, write: route.Write}) {
 		unseen(v)
 	}
 }

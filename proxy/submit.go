@@ -20,17 +20,17 @@ const (
 // submit sends n complete commands, none of which writes, raw being exactly their bytes,
 // to the session's lane. It returns when they are queued there or have been answered as failed; it
 // blocks while the session is over a limit or without an upstream.
-func (s *session) submit(raw []byte, n int) { s.submitAs(nil, raw, n, false) }
+func (s *session) submit(raw []byte, n int) { s.submitAs(nil, raw, stretch{n: n}) }
 
 // ask sends one command to the lane and has its reply rewritten.
 func (s *session) ask(raw []byte, rewrite func(reply []byte) []byte) {
-	s.submitAs(&segment{s: s, rewrite: rewrite}, raw, 1, false)
+	s.submitAs(&segment{s: s, rewrite: rewrite}, raw, stretch{n: 1})
 }
 
 // submitAs is submit with a segment of the caller's for the replies; nil is the
-// lane's. write: one of the commands may write. It returns false if they were answered as
-// not sent.
-func (s *session) submitAs(special *segment, raw []byte, n int, write bool) (sent bool) {
+// lane's. what tells of the commands. It returns false if they were answered as not sent.
+func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent bool) {
+	n, write := what.n, what.write
 	if n == 0 || !s.room() {
 		return false
 	}
@@ -40,7 +40,7 @@ func (s *session) submitAs(special *segment, raw []byte, n int, write bool) (sen
 			s.failUnsent(n, mute)
 			return false
 		}
-		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || s.heavy(n)) {
+		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || what.wide || s.heavy(n)) {
 			x := exclusive{commands: n, write: write, reads: !write}
 			if special != nil {
 				x.rewrite, x.mute = special.rewrite, special.mute

@@ -51,6 +51,7 @@ func (s *session) wholeBlock(b []byte) (whole stretch, ok bool) {
 		switch {
 		case route.Class == ClassShared:
 			whole.write = whole.write || route.Write
+			whole.wide = whole.wide || isWide(cmd)
 		case route.Class != ClassTransaction:
 			return whole, false
 		case whole.n == 1: // MULTI
@@ -196,7 +197,7 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 	case s.tx.multi:
 		s.tx.odd = s.tx.odd || (route.Class != ClassBlocking && route.Class != ClassWait)
 		s.own.SetPatient(true) // should MULTI have been denied, it does block
-		s.submitAs(nil, cmd.Raw, 1, route.Write)
+		s.submitAs(nil, cmd.Raw, stretch{n: 1, write: route.Write, wide: isWide(cmd)})
 	case route.Class == ClassWait:
 		s.waitCommand(cmd, route)
 	case route.Class == ClassBlocking:
@@ -212,7 +213,7 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.clientCommand(cmd, route)
 	default: // SELECT, HELLO, AUTH and what is not known: the connection keeps it
 		s.tx.odd = true
-		s.submitAs(nil, cmd.Raw, 1, route.Write)
+		s.submitAs(nil, cmd.Raw, stretch{n: 1, write: route.Write, wide: isWide(cmd)})
 	}
 }
 

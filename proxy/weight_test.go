@@ -239,3 +239,33 @@ func TestHeavyPipelineOfAClientThatResets(t *testing.T) {
 	_ = c.Close()
 	until(t, "nothing is under way any more", func() bool { st := p.Stats(); return st.InFlight == 0 && st.PrivateBusy == 0 })
 }
+
+// A command of very many arguments has a connection to itself, alone or
+// in a pipeline; what stands around it shares, and the order of replies is that of the commands.
+func TestWideCommand(t *testing.T) {
+	f := startLibrary(t)
+	p := startProxy(t, f, withoutSpares)
+	c := p.client()
+	c.Send(redistest.Command("GET", "a")) //nolint:errcheck // the reply tells
+	expectReply(t, c, bulkReply("a"))
+	wide := func(n int) string {
+		return redistest.Command(slices.Concat([]string{"GET", "w"}, make([]string, n-2))...)
+	}
+	inline := "GET w" + strings.Repeat(" x", wideCommand-1) + "\r\n"
+	f.seenSince()
+	if err := c.Send(redistest.Command("GET", "b") + wide(wideCommand) + wide(wideCommand+1) + inline + redistest.Command("GET", "c")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"b", "w", "w", "w", "c"} {
+		expectReply(t, c, bulkReply(want))
+	}
+	var kinds []string
+	for _, s := range f.seenSince() {
+		if kind, rest, _ := strings.Cut(s, " "); strings.HasPrefix(rest, "w") || len(rest) == 1 {
+			kinds = append(kinds, kind)
+		}
+	}
+	if got := strings.Join(kinds, " "); got != "lane lane private private lane" {
+		t.Errorf("travelled by %s", got)
+	}
+}

@@ -154,6 +154,23 @@ func (s *CommandScanner) Scan(b []byte) (n int, done bool, err error) {
 	return n, done, nil
 }
 
+// Empty is how many bytes at the start of b are whole commands without any argument, in their
+// usual forms: blank lines and *0. A client that sends nothing else costs little so.
+func Empty(b []byte) (n int) {
+	for {
+		switch rest := b[n:]; {
+		case len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n':
+			n += 2
+		case len(rest) > 0 && rest[0] == '\n':
+			n++
+		case len(rest) > 3 && rest[0] == '*' && rest[1] == '0' && rest[2] == '\r' && rest[3] == '\n':
+			n += 4
+		default:
+			return n
+		}
+	}
+}
+
 // begin starts a command with its first byte and returns how many bytes it took:
 // an inline line's first byte is part of the line.
 func (s *CommandScanner) begin(c byte) int {

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -242,4 +243,30 @@ func TestCommandsLinear(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What Empty skips are commands to which nobody answers, and behind it is the beginning of one.
+func TestEmpty(t *testing.T) {
+	pieces := []string{"\r\n", "\n", "*0\r\n", "*-1\r\n", "\r", "*", "*0", "*0\r", " \r\n", "PING\r\n", "*1\r\n$1\r\na\r\n"}
+	random := rand.New(rand.NewPCG(1, 2))
+	skipped := 0
+	for range 10_000 {
+		in := ""
+		for range random.IntN(6) {
+			in += pieces[random.IntN(len(pieces))]
+		}
+		end := Empty([]byte(in))
+		skipped += end
+		s := NewCommandScanner(DefaultLimits())
+		for at := 0; at < end; {
+			n, done, err := s.Scan([]byte(in[at:end]))
+			if err != nil || !done || len(s.Args()) > 0 {
+				t.Fatalf("%q: skips %d bytes, at %d: %v %v, %d arguments", in, end, at, done, err, len(s.Args()))
+			}
+			at += n
+		}
+	}
+	if skipped < 5_000 {
+		t.Errorf("skipped %d bytes in all", skipped)
+	}
 }
