@@ -2,57 +2,11 @@ package proxy
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"net"
-	"net/url"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tidwall/redcon"
 )
-
-// Listen opens a listener: host:port, with an IPv6 host in brackets, or
-// unix:///path?mode=0660. A socket file that nobody listens on any more is
-// replaced.
-func Listen(spec string) (net.Listener, error) {
-	if !strings.HasPrefix(spec, "unix:") {
-		return net.Listen("tcp", spec)
-	}
-	u, err := url.Parse(spec)
-	if err != nil || u.Path == "" {
-		return nil, fmt.Errorf("listen %q: want unix:///path?mode=0660", spec)
-	}
-	mode := uint64(0)
-	if m := u.Query().Get("mode"); m != "" {
-		if mode, err = strconv.ParseUint(m, 8, 12); err != nil {
-			return nil, fmt.Errorf("listen %q: mode %q: want an octal number", spec, m)
-		}
-	}
-	if err := removeStale(u.Path); err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("unix", u.Path)
-	if err == nil && mode != 0 {
-		err = os.Chmod(u.Path, fs.FileMode(mode))
-	}
-	return l, err
-}
-
-// removeStale removes a socket file behind which nobody listens.
-func removeStale(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode()&fs.ModeSocket == 0 {
-		return nil // nothing there, or not ours to remove: listening will say so
-	}
-	if c, err := net.Dial("unix", path); err == nil {
-		_ = c.Close()
-		return fmt.Errorf("listen unix %s: somebody listens there", path)
-	}
-	return os.Remove(path)
-}
 
 // Serve accepts clients from l until the proxy is shut down, and then returns nil.
 func (p *Proxy) Serve(l net.Listener) error {

@@ -2,16 +2,10 @@ package proxy
 
 import (
 	"errors"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
-
-	"streamproxy/internal/redistest"
 )
 
 // One client too many gets Redis's own error and the end; when one leaves there is
@@ -130,60 +124,5 @@ func TestServeAfterClose(t *testing.T) {
 	}
 	if p.sessions.len() != 0 {
 		t.Error("a session is listed")
-	}
-}
-
-// Unix sockets: their mode, one path with one listener, a stale file, a file that is
-// something else.
-func TestListenUnix(t *testing.T) {
-	dir, err := os.MkdirTemp("", "listen") // a socket's path is bounded
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "s.sock")
-	l, err := Listen("unix://" + path + "?mode=0640")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("mode %v, %v", info.Mode().Perm(), err)
-	}
-	if _, err := Listen("unix://" + path); err == nil || !strings.Contains(err.Error(), "somebody listens") {
-		t.Errorf("a second listener: %v", err)
-	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	l.Close()
-	if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeSocket == 0 {
-		t.Fatal("the test left no stale socket")
-	}
-	f := startFake(t)
-	p := startProxy(t, f, nil)
-	p.serve("unix://" + path)
-	c, err := redistest.Dial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	expect(t, c, bulkReply("a"), "GET", "a")
-
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Listen("unix://" + file); err == nil {
-		t.Error("listening on a plain file")
-	}
-	if b, _ := os.ReadFile(file); string(b) != "precious" {
-		t.Error("a plain file was removed")
-	}
-}
-
-func TestListenErrors(t *testing.T) {
-	for _, spec := range []string{"unix://", "unix:///tmp/x?mode=9", "unix:///tmp/x?mode=77777", "127.0.0.1:99999", "nonsense"} {
-		if l, err := Listen(spec); err == nil {
-			l.Close()
-			t.Errorf("%s was accepted", spec)
-		}
 	}
 }
