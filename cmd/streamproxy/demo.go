@@ -61,8 +61,10 @@ func showDemo(ctx context.Context, args []string, p process) error {
 	if o.Proxy, err = proxyConfig(c.Config, metrics, log); err != nil {
 		return err
 	}
-	o.Out, o.Terminal = p.stdout, isTerminal(p.stdout)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	out, ctx := readersOf(ctx, p.stdout)
+	defer out.close() // the last of all, when the demo has tidied up
+	o.Out, o.Terminal = out, isTerminal(p.stdout)
 	return demo.Run(ctx, o)
 }

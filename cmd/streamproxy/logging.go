@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 
@@ -26,11 +28,21 @@ func newLogger(w io.Writer, c config.Config, m *telemetry.Metrics, level *slog.L
 		}
 		return slog.NewJSONHandler(w, opts)
 	}
-	straight := slog.New(m.CountLogs(handler(w)))
-	q := newLogQueue(w, func(dropped int64) {
-		straight.Warn("lines of the log were dropped, because it was not read", "lines", dropped)
-	})
+	straight := m.CountLogs(handler(w))
+	q := newLogQueue(w, func(dropped int64) error { return tellDropped(straight, dropped) })
 	return slog.New(m.CountLogs(handler(q))), q.close
+}
+
+// tellDropped logs how many lines were dropped. Unlike a logger it tells whether that could be
+// written.
+func tellDropped(h slog.Handler, lines int64) error {
+	ctx := context.Background()
+	if !h.Enabled(ctx, slog.LevelWarn) {
+		return nil
+	}
+	r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines of the log were dropped, because it was not read or could not be written", 0)
+	r.AddAttrs(slog.Int64("lines", lines))
+	return h.Handle(ctx, r)
 }
 
 func isTerminal(w io.Writer) bool {

@@ -17,10 +17,10 @@ const (
 
 // logQueue writes a log from a goroutine of its own, because a pipe that is full and
 // that nobody reads would hold whoever writes, and with it clients and the drain. Lines
-// that find the queue full are dropped and counted.
+// that find the queue full, or that cannot be written, are dropped and counted.
 type logQueue struct {
 	to      io.Writer
-	report  func(dropped int64) // writes a line about those to the same writer
+	report  func(dropped int64) error // writes a line about those to the same writer
 	lines   chan []byte
 	dropped atomic.Int64
 	ending  chan struct{}
@@ -28,7 +28,7 @@ type logQueue struct {
 }
 
 // newLogQueue starts the goroutine, which close ends.
-func newLogQueue(to io.Writer, report func(dropped int64)) *logQueue {
+func newLogQueue(to io.Writer, report func(dropped int64) error) *logQueue {
 	q := &logQueue{to: to, report: report, lines: make(chan []byte, logBacklog), ending: make(chan struct{}), ended: make(chan struct{})}
 	go q.run()
 	return q
@@ -62,15 +62,18 @@ func (q *logQueue) run() {
 	}
 }
 
-// put writes a line, and after the last of those that waited how many there was no room
-// for behind it.
+// put writes a line, and after the last of those that waited how many were dropped. If it
+// cannot, there is nowhere to complain until it can again.
 func (q *logQueue) put(line []byte) {
-	_, _ = q.to.Write(line) // there is nowhere to complain
+	if _, err := q.to.Write(line); err != nil {
+		q.dropped.Add(1)
+		return
+	}
 	if len(q.lines) > 0 {
 		return
 	}
-	if n := q.dropped.Swap(0); n > 0 {
-		q.report(n)
+	if n := q.dropped.Swap(0); n > 0 && q.report(n) != nil {
+		q.dropped.Add(n)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,6 +52,43 @@ func TestALogThatIsNotReadHoldsNobody(t *testing.T) {
 		}
 		if last := lines[len(lines)-1]; !strings.Contains(last, `"lines":7`) || !strings.Contains(lines[len(lines)-2], fmt.Sprintf(`"n":%d`, logBacklog-1)) {
 			t.Errorf("it ends with %s", last)
+		}
+	})
+}
+
+// broken is a log some of whose writes, counted from 1, fail.
+type broken struct {
+	fail   []int
+	writes int
+	text   bytes.Buffer
+}
+
+func (b *broken) Write(p []byte) (int, error) {
+	if b.writes++; slices.Contains(b.fail, b.writes) {
+		return 0, syscall.EPIPE
+	}
+	return b.text.Write(p)
+}
+
+// Lines that cannot be written are counted until a line can say so.
+func TestALogThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipe := &broken{fail: []int{2, 3, 5}} // two lines, and the line about them
+		log, end := newLogger(pipe, config.Default(config.Machine{}), telemetry.New(build(), labels()), new(slog.LevelVar))
+		for _, word := range []string{"one", "two", "three", "four", "five", "six"} {
+			log.Info(word)
+			synctest.Wait()
+		}
+		end()
+		lines := strings.Split(strings.TrimSpace(pipe.text.String()), "\n")
+		want := []string{`"one"`, `"four"`, `"five"`, `"lines":2`, `"six"`}
+		if len(lines) != len(want) {
+			t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), pipe.text.String())
+		}
+		for i, word := range want {
+			if !strings.Contains(lines[i], word) {
+				t.Errorf("line %d has no %s: %s", i, word, lines[i])
+			}
 		}
 	})
 }

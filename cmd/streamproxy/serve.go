@@ -22,6 +22,7 @@ import (
 // serve is the command that runs the proxy until a signal, or the end of ctx, and
 // then drains it. A second signal ends the drain.
 func serve(ctx context.Context, args []string, p process) error {
+	surviveReaders()
 	c, err := config.Load(args, p.environ, machine(), nil)
 	if err != nil {
 		return err
