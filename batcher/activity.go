@@ -1,7 +1,7 @@
 package batcher
 
-// Member is one session's place in an Activity. It is embedded in the session,
-// so that following it costs no allocation. The zero value has sent nothing.
+// Member is one session's place in an Activity, and of no other one: the Activity may hear of a
+// member once more after it has left. The zero value has sent nothing.
 type Member struct {
 	// outstanding counts commands sent and not answered.
 	outstanding int
@@ -95,8 +95,7 @@ func (a *Activity) Answered(m *Member, n int) {
 	}
 }
 
-// Left forgets m, which then may join another Activity. It must be called
-// before a session's memory is given up or changes its lane.
+// Left forgets m. Replies to it that are booked later are ignored.
 func (a *Activity) Left(m *Member) {
 	a.welcome(m)
 	if m.listed {

@@ -220,7 +220,7 @@ func (c *Conn) Submit(sink Sink, seat *Seat, raw []byte, n int) error {
 	}
 	var member *Member
 	if seat != nil {
-		member = &seat.member
+		member = seat.member
 	}
 	if len(c.out) == 0 {
 		c.first = nanotime()
@@ -302,7 +302,7 @@ func (c *Conn) Join(seat *Seat) bool {
 	if c.status != live || !c.shared.Load() {
 		return false
 	}
-	seat.epoch = c.epoch
+	seat.member, seat.epoch = new(Member), c.epoch
 	c.seats.Add(1)
 	return true
 }
@@ -310,7 +310,7 @@ func (c *Conn) Join(seat *Seat) bool {
 // Leave gives up a seat. Nothing may be in flight for it.
 func (c *Conn) Leave(seat *Seat) {
 	c.mu.Lock()
-	c.activity.Left(&seat.member)
+	c.activity.Left(seat.member)
 	if seat.epoch == c.epoch {
 		c.seats.Add(-1)
 	}

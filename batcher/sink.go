@@ -31,8 +31,11 @@ type Timed interface {
 // Seat is a session's place on a shared connection. It is embedded in the session.
 // Connections change roles: a seat holds good only for the time as a lane in which
 // it was taken.
+//
+// Its member is another one on each connection: a session leaves as soon as it has its last
+// reply, which the connection's reader books a moment later.
 type Seat struct {
-	member Member
+	member *Member
 	epoch  uint64
 }
 
