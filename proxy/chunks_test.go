@@ -57,8 +57,9 @@ func TestWaitingReadersAreBounded(t *testing.T) {
 			return "", false
 		})
 		expect(t, p.client(), bulkReply("stop"), "GET", "stop")
-		all := p.crowd(clients, strings.Repeat(redistest.Command("GET", strings.Repeat("x", 1000)), 250))
-		p.expectBound(t, clients)
+		const many = 3 * clients // a turn of each, which is more than the connection takes
+		all := p.crowd(many, strings.Repeat(redistest.Command("GET", strings.Repeat("x", 1000)), 15))
+		p.expectBound(t, many)
 		for range 100 {
 			expect(t, other, bulkReply("a"), "GET", "a")
 		}

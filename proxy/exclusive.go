@@ -129,7 +129,7 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 		return nil
 	}
 	start := time.Now()
-	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
+	ctx, cancel := s.patience()
 	defer cancel()
 	c, err := s.hub.take(ctx, choose)
 	var he *upstream.HandshakeError
@@ -139,7 +139,9 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 		return nil
 	}
 	if err != nil {
-		s.p.noteDown(err)
+		if !s.resigned() {
+			s.p.noteDown(err)
+		}
 		return nil
 	}
 	if f := s.p.cfg.Events.PrivateWait; f != nil {

@@ -137,7 +137,7 @@ func (p *Proxy) noteHealth(err error) {
 		if !p.health.up.Swap(true) {
 			p.log.Info("upstream is up", "upstream", p.cfg.Upstream.String())
 			for _, h := range p.allHubs() {
-				h.refill()
+				h.staff()
 			}
 			p.controlLane(p.defaultKey()).Want() // before it is urgent
 		}

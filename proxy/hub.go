@@ -50,7 +50,7 @@ func (h *hub) lane(id int64) *batcher.Lane {
 // nobody waits for a dial when a lane is retired.
 func (h *hub) dialLane(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, error) {
 	if c := h.shareSpare(); c != nil {
-		h.refill()
+		h.staff()
 		return c, nil
 	}
 	c, err := h.dial(ctx, "lane")
@@ -135,23 +135,17 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 // take is borrow with a way to choose among the spares.
 func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn) (*batcher.Conn, error) {
 	h.p.warm.Store(h)
-	for n := 1; ; n++ {
-		for c := choose(&h.spares); c != nil; c = choose(&h.spares) {
-			if !c.Retired() {
-				h.refill()
-				return c, nil
+	for {
+		c, w := h.spares.reserve(choose)
+		h.staff()
+		if w != nil {
+			var err error
+			if c, err = h.wait(ctx, w); err != nil {
+				return nil, err
 			}
 		}
-		c, err := h.dial(ctx, "private")
-		if err == nil || h.denied(err) {
-			return c, err
-		}
-		select {
-		case <-time.After(h.p.dialer.Gate.Pause(n)):
-		case <-ctx.Done():
-			return nil, err
-		case <-h.p.closing:
-			return nil, err
+		if !c.Retired() {
+			return c, nil
 		}
 	}
 }
@@ -197,22 +191,6 @@ func (h *hub) giveBack(c *batcher.Conn) {
 	}
 }
 
-// refill dials spares in the background until as many wait as are wanted.
-func (h *hub) refill() {
-	if h.p.warm.Load() != h || h.p.stopping() || !h.spares.wantMore(h.p.cfg.PrivateMinIdle) {
-		return
-	}
-	h.p.wg.Go(func() {
-		ctx, cancel := h.p.within(h.p.cfg.DialTimeout)
-		defer cancel()
-		c, err := h.dial(ctx, "private")
-		h.spares.dialed()
-		if err == nil {
-			h.giveBack(c)
-		}
-	})
-}
-
 // trim closes spares that have been idle for long, beyond those that the key in use
 // keeps ready, and those that transactions needed lately.
 func (h *hub) trim(now time.Time) {
@@ -223,7 +201,7 @@ func (h *hub) trim(now time.Time) {
 	for _, c := range h.spares.idleSince(now.Add(-spareIdle), keep) {
 		c.Close()
 	}
-	h.refill()
+	h.staff()
 }
 
 // laneIdle is how long a lane other than the default key's stays open unused.

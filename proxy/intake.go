@@ -12,9 +12,16 @@ import (
 	"streamproxy/internal/rawio"
 )
 
-// heldInput is how many bytes of further commands are read ahead while a command
-// on a private connection is under way. More stay in the client's socket.
-const heldInput = 64 << 10
+const (
+	// heldInput is how many bytes of further commands are read ahead while a command
+	// on a private connection is under way. More stay in the client's socket.
+	heldInput = 64 << 10
+	// moreInput is the same as long as all clients together have little in buffers: a long
+	// pipeline travels so much at a time, and over a far link that is its speed.
+	moreInput = 256 << 10
+	// fewBuffers is how much little is.
+	fewBuffers = 16 << 20
+)
 
 // past is a deadline that has passed: it wakes a reader that waits for its client.
 var past = time.Unix(1, 0)
@@ -176,13 +183,18 @@ func (s *session) leaving() {
 	s.mu.Lock()
 	s.left.Store(true)
 	s.cond.Broadcast() // see pause
+	resign := s.resign
 	s.mu.Unlock()
+	if resign != nil && s.isReset() {
+		resign()
+	}
 	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
 }
 
 // full reports whether no more may be read for now.
 func (s *session) full() bool {
-	return s.in != nil && len(s.in.b) >= heldInput && s.held()
+	return s.in != nil && len(s.in.b) >= heldInput &&
+		(len(s.in.b) >= moreInput || s.p.inBuffers() > fewBuffers) && s.held()
 }
 
 // held reports whether commands wait for a private connection's reply; if so, that

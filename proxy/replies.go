@@ -156,6 +156,11 @@ func (s *session) answered(g *segment, n int) (finished bool) {
 		return false
 	}
 	g.left -= n
+	if s.outstanding > n {
+		s.asked.Add(-s.asked.Load() * int64(n) / int64(s.outstanding))
+	} else {
+		s.asked.Store(0)
+	}
 	s.outstanding -= n
 	s.unbook()
 	if g.left == 0 && s.head == g {

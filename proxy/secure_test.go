@@ -284,12 +284,12 @@ func TestSecureReadAheadIsBounded(t *testing.T) {
 		sent = make(chan error, 1)
 		before := s.received.Load()
 		go func() { sent <- c.Send(strings.Repeat(redistest.Command("STRLEN", strings.Repeat("k", value-100)), n)) }()
-		s.await("some is read", func() bool { return s.received.Load()-before >= heldInput })
+		s.await("some is read", func() bool { return s.received.Load()-before >= moreInput })
 		other := s.client()
 		for range 100 {
 			s.expect(other, "+PONG\r\n", "PING")
 		}
-		if got := s.received.Load() - before; got > 2*heldInput+100*64 {
+		if got := s.received.Load() - before; got > 2*moreInput+100*64 {
 			t.Errorf("%d bytes were read ahead", got)
 		}
 		return sent

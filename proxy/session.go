@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,8 @@ type session struct {
 
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 
-	left atomic.Bool // the client has ended the connection; its last bytes may be unread
+	left   atomic.Bool        // the client has ended the connection; its last bytes may be unread
+	resign context.CancelFunc // ends the reader's wait for a connection, see patience; guarded by mu
 
 	// Set by the reader, read by PROXY CLIENTS.
 	name    atomic.Pointer[string]
@@ -92,7 +94,8 @@ type session struct {
 	mu           sync.Mutex
 	cond         sync.Cond
 	head, tail   *segment
-	outstanding  int // commands upstream, unanswered
+	outstanding  int          // commands upstream, unanswered
+	asked        atomic.Int64 // about how many bytes those of them measure that went to a lane; read without mu
 	out          queue
 	writing      bool  // a goroutine writes to the client
 	inWrite      int   // bytes it has not written yet

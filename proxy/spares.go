@@ -16,6 +16,8 @@ type spares struct {
 	idle    []spare
 	low     int // the fewest there were since idleSince
 	dialing int
+	waiting []*waiter // for one, the first first; nothing is idle then
+	trouble error     // the last dial's
 }
 
 type spare struct {
@@ -27,6 +29,11 @@ type spare struct {
 func (s *spares) pop() *batcher.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.last()
+}
+
+// last is pop with the lock held.
+func (s *spares) last() *batcher.Conn {
 	n := len(s.idle)
 	if n == 0 {
 		return nil
@@ -50,10 +57,16 @@ func (s *spares) shift() *batcher.Conn {
 	return c
 }
 
+// push makes a connection idle, or hands it to who has waited longest.
 func (s *spares) push(c *batcher.Conn) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) > 0 {
+		s.waiting[0].served <- served{conn: c}
+		s.waiting = s.waiting[1:]
+		return
+	}
 	s.idle = append(s.idle, spare{c, time.Now()})
-	s.mu.Unlock()
 }
 
 // take takes a particular spare out, and reports whether it was one.

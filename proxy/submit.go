@@ -40,12 +40,14 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 			s.failUnsent(n, mute)
 			return false
 		}
-		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || what.wide || s.heavy(n)) {
+		if s.own == nil && (special == nil || special.plain()) && (s.conn == nil && s.laneless() || what.wide || s.heavy(n, len(raw))) {
 			x := exclusive{commands: n, write: write, reads: !write}
 			if special != nil {
 				x.rewrite, x.mute = special.rewrite, special.mute
 			}
-			return s.runExclusive(raw, x)
+			if sent, done := s.runApart(raw, x); done {
+				return sent
+			}
 		}
 		if s.wasBusy {
 			s.waitIdle() // what stands before went over a private connection
@@ -55,7 +57,7 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 			s.failUnsent(n, mute)
 			return false
 		}
-		g := s.expect(special, n)
+		g := s.expect(special, n, len(raw))
 		if g == nil {
 			s.withdraw()
 			continue // poisoned meanwhile
@@ -67,7 +69,7 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 			}
 			return true
 		}
-		s.unexpect(g, n)
+		s.unexpect(g, n, len(raw))
 		s.waitIdle()      // a connection that takes nothing still answers or fails what it has
 		if s.own != nil { // with it went what the server kept for this client
 			s.failUnsent(n, mute)
@@ -77,9 +79,26 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 	}
 }
 
-// expect books n commands for the lane in the order of replies. It returns nil if
+// runApart sends n shared commands over a private connection. done is false if there is none
+// to be had now, but a lane: that is better than an error.
+func (s *session) runApart(raw []byte, x exclusive) (sent, done bool) {
+	if x.conn = s.borrow(); x.conn != nil && x.reads && s.isReset() { // while it waited
+		s.hub.giveBack(x.conn)
+		x.conn = nil
+	}
+	switch {
+	case x.conn != nil:
+		return s.runExclusive(raw, x), true
+	case s.failing() || s.ending || s.resigned() || s.hub.lane(s.id).Conn() == nil:
+		s.failUnsent(x.commands, x.mute)
+		return false, true
+	}
+	return false, false
+}
+
+// expect books n commands of size bytes for the lane in the order of replies. It returns nil if
 // an earlier command has failed meanwhile: then these must not run.
-func (s *session) expect(special *segment, n int) *segment {
+func (s *session) expect(special *segment, n, size int) *segment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poisoned.Load() {
@@ -107,14 +126,16 @@ func (s *session) expect(special *segment, n int) *segment {
 	}
 	g.left += n
 	s.outstanding += n
+	s.asked.Add(int64(size))
 	return g
 }
 
 // unexpect takes back what expect has booked last.
-func (s *session) unexpect(g *segment, n int) {
+func (s *session) unexpect(g *segment, n, size int) {
 	s.mu.Lock()
 	g.left -= n
 	s.outstanding -= n
+	s.asked.Add(-int64(size))
 	s.unbook()
 	s.advance()
 	s.mu.Unlock()

@@ -101,13 +101,17 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 // transactions. It answers the command as not sent, and returns false, if there is
 // none to be had.
 func (s *session) ownConn() bool {
-	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
+	ctx, cancel := s.patience()
 	defer cancel()
 	s.flushLocal()
 	select {
 	case s.p.txSlots <- struct{}{}:
 		s.p.txPeak.saw(len(s.p.txSlots))
 	case <-ctx.Done():
+		if s.resigned() {
+			s.failHere(1)
+			return false
+		}
 		s.p.met(LimitTransactions, "transaction refused", "client", s.remote(), "private_max", s.p.cfg.PrivateMax)
 		s.poisoned.Store(true)
 		s.answer(redcon.AppendError(nil, textTxLimit))
@@ -235,16 +239,42 @@ func (s *session) pinOwn(b []byte) {
 	s.pinTo(own, b)
 }
 
-// dropOwn gives up the session's own connection. It is closed: the server forgets
-// what it was told.
+// dropOwn gives up the session's own connection. The server forgets the transaction by
+// DISCARD, or what is watched by UNWATCH, so that clients which leave in the middle, as many
+// as like, do not cost a dial each. What else it may have been told it forgets with the
+// connection. The place among the transactions is free when that is done.
 func (s *session) dropOwn() {
 	if s.own == nil {
 		return
 	}
-	_ = s.own.SetOwner(nil) // dead already: nobody needs to be told
-	s.own.Close()
-	<-s.p.txSlots
+	own, open, h := s.own, s.tx, s.hub
 	s.own, s.conn, s.tx = nil, nil, tx{}
+	if own.SetOwner(nil) != nil || open.odd {
+		own.Close()
+		<-s.p.txSlots
+		return
+	}
+	s.p.wg.Go(func() {
+		s.p.giveBackDiscarded(h, own, open)
+		<-s.p.txSlots
+	})
+}
+
+// giveBackDiscarded returns a connection with an open transaction to the spares of a hub,
+// once the server has forgotten that.
+func (p *Proxy) giveBackDiscarded(h *hub, c *batcher.Conn, open tx) {
+	ctx, cancel := p.within(provenTime)
+	defer cancel()
+	command := "UNWATCH"
+	if open.multi {
+		command = "DISCARD"
+	}
+	if reply, err := p.ask(ctx, c, command); err != nil || !bytes.Equal(reply, replyOK) {
+		c.Close()
+		return
+	}
+	c.SetPatient(false) // of a blocking command that was queued
+	h.giveBack(c)
 }
 
 // seatOn is the seat with which the session submits to its present connection: none

@@ -31,6 +31,15 @@ const (
 	// lanes carry at a time: as many replies of just below a giant's size are half a
 	// second of a server's work.
 	maxNovices = 512
+	// largeReply is the size from which a reply takes more than one place, of place bytes
+	// each, so that a key's lanes carry 8 MiB of them at a time.
+	largeReply = 64 << 10
+	place      = 16 << 10
+	// laneTurn is how many bytes of commands one session may have unanswered on a lane, but
+	// for a single command: as many as a server reads of one client before it turns to the
+	// next (Redis's PROTO_IOBUF_LEN). So a neighbour on the lane waits for no more of each
+	// pipeline than beside it at the server, however long the server takes for a command.
+	laneTurn = 16 << 10
 )
 
 // wideCommand is from how many arguments on a command does not share a connection: at 0.1
@@ -48,7 +57,7 @@ type weight struct {
 	bytes   int64        // of the reply under way
 	untold  int64        // bytes, and
 	replies int64        // replies, of which the hub has not heard
-	booked  int64        // places taken among the hub's novices
+	booked  int64        // places taken of the hub's
 }
 
 // typical is the size of the reply that a byte belongs to, on average, among a hub's
@@ -91,17 +100,23 @@ func (s *session) weigh(n, done int) {
 	}
 }
 
-// heavy reports whether n more commands are likely to bring the session, with what it
-// has outstanding, more than should share a connection. If they are not, and the session
-// has no past, they have their places among the novices.
-func (s *session) heavy(n int) bool {
-	if s.likely(n) {
+// heavy reports whether n more commands, of size bytes, are more than should share a
+// connection, with what the session has outstanding: by their own size, or by that of the
+// replies they are likely to bring. If they are not, and large replies are likely or the session
+// has no past, they have their places.
+func (s *session) heavy(n, size int) bool {
+	if s.overTurn(n, size) || s.likely(n) {
 		return true
 	}
-	if n == 1 || s.weight.past.Load() {
+	past, mean := s.expects()
+	if past && mean < largeReply || n == 1 && mean < largeReply {
 		return false
 	}
-	s.book(n)
+	places := min(max(int64(n), mean*int64(n)/place), maxNovices)
+	if past {
+		return !s.book(places, false)
+	}
+	s.book(places, true)
 	if !s.likely(n) { // others have learned while it waited
 		return false
 	}
@@ -109,11 +124,23 @@ func (s *session) heavy(n int) bool {
 	return true
 }
 
-func (s *session) likely(n int) bool {
-	mean := s.weight.mean.Load()
-	if !s.weight.past.Load() {
-		mean = s.hub.typical.size.Load()
+// overTurn reports whether size bytes more of n commands are more than one session's turn.
+func (s *session) overTurn(n, size int) bool {
+	asked := s.asked.Load()
+	return asked+int64(size) > laneTurn && (n > 1 || asked > 0)
+}
+
+// expects is the mean size of the replies that the session is likely to get, and whether that is
+// known from its own.
+func (s *session) expects() (past bool, mean int64) {
+	if s.weight.past.Load() {
+		return true, s.weight.mean.Load()
 	}
+	return false, s.hub.typical.size.Load()
+}
+
+func (s *session) likely(n int) bool {
+	_, mean := s.expects()
 	if mean*int64(n+maxOutstanding) < heavyPipeline {
 		return false
 	}
@@ -122,24 +149,27 @@ func (s *session) likely(n int) bool {
 	return mean*int64(n+s.outstanding) >= heavyPipeline
 }
 
-// newNovices returns the places for a hub's novices.
+// newNovices returns a hub's places.
 func newNovices() *semaphore.Weighted { return semaphore.NewWeighted(maxNovices) }
 
-// book takes places among the novices for n commands. It waits for them, but not for
+// book takes places, and reports whether it has them. If told to it waits for them, but not for
 // ever: a lane that does not move is not made to by waiting.
-func (s *session) book(n int) {
-	places := min(int64(n), maxNovices)
+func (s *session) book(places int64, wait bool) bool {
 	if !s.hub.novices.TryAcquire(places) {
+		if !wait {
+			return false
+		}
 		s.flushLocal()
-		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
+		ctx, cancel := s.patience()
 		defer cancel()
 		if s.hub.novices.Acquire(ctx, places) != nil {
-			return
+			return false
 		}
 	}
 	s.mu.Lock()
 	s.weight.booked += places
 	s.mu.Unlock()
+	return true
 }
 
 // unbook gives the places back: a reply has come, or none will. The lock is held.

@@ -1,0 +1,156 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"streamproxy/batcher"
+)
+
+// Who finds no spare waits in a queue, and gets whatever is there first: a connection that
+// another gives back, or one that has been dialled. The dials belong to nobody: one whose
+// client has left is not lost, and one that nobody waits for any more is not begun.
+
+// maxDialers bounds the dials of one hub for those who wait, to about as many as the gate
+// lets through: more would only wait there, and go on when nobody wants them any more.
+const maxDialers = 12
+
+// waiter is somebody who waits for a private connection.
+type waiter struct{ served chan served } // room for one, written once
+
+// served is a connection, or why there will be none.
+type served struct {
+	conn *batcher.Conn
+	err  error
+}
+
+// reserve takes a spare, as choose says if it finds one, or queues for the next.
+func (s *spares) reserve(choose func(*spares) *batcher.Conn) (*batcher.Conn, *waiter) {
+	if c := choose(s); c != nil {
+		return c, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.last(); c != nil { // it came meanwhile
+		return c, nil
+	}
+	w := &waiter{make(chan served, 1)}
+	s.waiting = append(s.waiting, w)
+	return nil, w
+}
+
+// leave takes a waiter out of the queue; what it has been served meanwhile is its own.
+func (s *spares) leave(w *waiter) (got served, late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.waiting, w); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		return got, false
+	}
+	return <-w.served, true
+}
+
+// refuse tells all who wait that there will be no connection.
+func (s *spares) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.waiting {
+		w.served <- served{err: err}
+	}
+	s.waiting = nil
+}
+
+// hire books a dialer, if one more is needed for those who wait and for keep spares.
+func (s *spares) hire(keep int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dialing >= min(s.wanted(keep), maxDialers) {
+		return false
+	}
+	s.dialing++
+	return true
+}
+
+// goOn reports whether a dialer is still needed after a dial that ended with err; if not it has
+// been dismissed. Spares alone are not worth a second attempt.
+func (s *spares) goOn(keep int, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = err
+	if s.dialing > s.wanted(keep) || err != nil && len(s.waiting) == 0 {
+		s.dialing--
+		return false
+	}
+	return true
+}
+
+// wanted is how many connections there should be more. The lock is held.
+func (s *spares) wanted(keep int) int { return len(s.waiting) + max(keep-len(s.idle), 0) }
+
+// wait waits for a connection until ctx ends.
+func (h *hub) wait(ctx context.Context, w *waiter) (*batcher.Conn, error) {
+	select {
+	case got := <-w.served:
+		return got.conn, got.err
+	case <-ctx.Done():
+	case <-h.p.closing:
+	}
+	if got, late := h.spares.leave(w); late {
+		return got.conn, got.err
+	}
+	h.spares.mu.Lock()
+	defer h.spares.mu.Unlock()
+	if h.spares.trouble != nil {
+		return nil, h.spares.trouble
+	}
+	return nil, cmp.Or(ctx.Err(), context.Canceled)
+}
+
+// staff sees to it that enough dials are under way.
+func (h *hub) staff() {
+	for !h.p.stopping() && h.spares.hire(h.keeps()) {
+		h.p.wg.Go(h.dialOn)
+	}
+}
+
+// keeps is how many spares are to be ready.
+func (h *hub) keeps() int {
+	if h.p.warm.Load() != h {
+		return 0
+	}
+	return h.p.cfg.PrivateMinIdle
+}
+
+// dialOn dials until nobody waits any more.
+func (h *hub) dialOn() {
+	for n := 1; ; n++ {
+		err := h.dialSpare()
+		if h.denied(err) {
+			h.spares.refuse(err)
+		}
+		if !h.spares.goOn(h.keeps(), err) {
+			return
+		}
+		if err == nil {
+			n = 0
+			continue
+		}
+		select {
+		case <-time.After(h.p.dialer.Gate.Pause(n)):
+		case <-h.p.closing:
+		}
+	}
+}
+
+// dialSpare dials one private connection for whoever comes first.
+func (h *hub) dialSpare() error {
+	ctx, cancel := h.p.within(h.p.cfg.DialTimeout)
+	defer cancel()
+	c, err := h.dial(ctx, "private")
+	if err == nil {
+		h.giveBack(c)
+	}
+	return err
+}
