@@ -175,7 +175,7 @@ func rearmed(cmd resp.Command, block time.Duration) []byte {
 	return replaceArg(cmd, pos, strconv.FormatInt(block.Milliseconds(), 10))
 }
 
-// null is how a read ends that has found nothing.
+// null is how a blocking command ends that has found nothing.
 func null(proto int) []byte {
 	if proto >= 3 {
 		return []byte("_\r\n")

@@ -2,11 +2,12 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"streamproxy/batcher"
+	"streamproxy/internal/resp"
 	"streamproxy/internal/upstream"
 )
 
@@ -16,7 +17,9 @@ import (
 // UNBLOCK then runs into a panic that ends the server (seen on 7.0.15, blocked.c). With
 // ERROR it does not. What is unblocked so answers with an error, for which the client
 // gets the null that it would have got; and a postponed command is run all the same
-// later, which is a second reply: such a connection is not used again.
+// later, which is a second reply: such a connection is not used again. WAIT is no write,
+// so only a pause of all commands postpones it, and with it our UNBLOCK: it can always be
+// asked plainly, and must be, because the number that it then answers is the server's to say.
 
 // fragile reports whether a server of this name and version must be unblocked with
 // care: Redis tells the two apart from 7.2 on. What is not known is.
@@ -55,16 +58,29 @@ func (s *session) recall(e *exclusive) error {
 		c.Landed() // it was not sent
 		return err
 	}
-	unblock := []string{"CLIENT", "UNBLOCK", strconv.FormatInt(c.ID(), 10)}
-	careful := e.recalled != nil && s.p.fragile.Load()
+	careful := e.recalled != nil && !counts(e.cmd) && s.p.fragile.Load()
 	if careful {
 		e.recalled.Store(true)
-		unblock = append(unblock, "ERROR")
 	}
-	_, err = s.p.ask(ctx, by, unblock...)
+	err = s.p.askUnblock(ctx, by, c, careful)
 	if err == nil && !careful || upstream.Refused(err) || upstream.Busy(err) {
 		c.Landed()
 	}
+	return err
+}
+
+// counts reports whether a command answers with numbers, at its timeout too.
+func counts(cmd resp.Command) bool {
+	return cmd.Len() > 0 && (fold(cmd.Arg(0), "wait") || fold(cmd.Arg(0), "waitaof"))
+}
+
+// askUnblock sends CLIENT UNBLOCK for c over a connection to the same server.
+func (p *Proxy) askUnblock(ctx context.Context, by, c *batcher.Conn, careful bool) error {
+	unblock := []string{"CLIENT", "UNBLOCK", strconv.FormatInt(c.ID(), 10)}
+	if careful {
+		unblock = append(unblock, "ERROR")
+	}
+	_, err := p.ask(ctx, by, unblock...)
 	return err
 }
 
@@ -95,7 +111,7 @@ func (r *recallSink) Reply(b []byte, done, open int) {
 	head := r.head
 	r.head, r.open = nil, done == 0
 	if r.e.recalled.Load() && bytes.HasPrefix(head, []byte(unblockedText)) {
-		head = nullOf(string(r.e.cmd.Arg(0)), r.proto)
+		head = null(r.proto) // whatever the command, as every server has it
 	}
 	r.Sink.Reply(head, done, open)
 }
@@ -105,12 +121,4 @@ func (r *recallSink) Trip(d time.Duration) {
 	if t, ok := r.Sink.(batcher.Timed); ok {
 		t.Trip(d)
 	}
-}
-
-// nullOf is what a blocking command returns when it has found nothing.
-func nullOf(name string, proto int) []byte {
-	if proto == 2 && (strings.EqualFold(name, "blmove") || strings.EqualFold(name, "brpoplpush")) {
-		return []byte("$-1\r\n")
-	}
-	return null(proto)
 }

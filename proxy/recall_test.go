@@ -155,18 +155,47 @@ func TestFragile(t *testing.T) {
 	}
 }
 
-// What the client of a command that was called back with care gets.
-func TestNullOf(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		proto int
-		want  string
-	}{
-		{"BLPOP", 2, "*-1\r\n"}, {"blmove", 2, "$-1\r\n"}, {"BRPOPLPUSH", 2, "$-1\r\n"},
-		{"BLMOVE", 3, "_\r\n"}, {"XREADGROUP", 3, "_\r\n"},
+// What a client gets whose command was called back with care: null where the server would have said
+// so, and the server's own word where that is a number.
+func TestRecallAnswersAsTheTimeoutWould(t *testing.T) {
+	for _, tt := range []struct{ command, hello, want string }{
+		{"BLPOP k 0", "2", "*-1\r\n"}, {"BLMOVE a b LEFT LEFT 0", "2", "*-1\r\n"}, {"BRPOPLPUSH a b 0", "2", "*-1\r\n"},
+		{"BLMOVE a b LEFT LEFT 0", "3", "_\r\n"}, {"WAIT 3 0", "2", ":2\r\n"}, {"WAIT 3 0", "3", ":2\r\n"},
 	} {
-		if got := string(nullOf(tt.name, tt.proto)); got != tt.want {
-			t.Errorf("%s in version %d: %q, want %q", tt.name, tt.proto, got, tt.want)
-		}
+		t.Run(tt.command+" in version "+tt.hello, func(t *testing.T) {
+			f := startFake(t)
+			p := startProxy(t, f, nil)
+			until(t, "the server to be known", func() bool { return p.Stats().UpstreamUp })
+			p.fragile.Store(true)
+			f.script(func(c *fakeConn, args []string) (string, bool) {
+				switch {
+				case strings.Join(args, " ") == tt.command:
+					c.blocked = true
+					return "", true
+				case len(args) < 3 || args[1] != "UNBLOCK":
+					return "", false
+				}
+				for id, at := range f.conns {
+					if !at.blocked || fmt.Sprint(id) != args[2] {
+						continue
+					}
+					at.blocked = false
+					if len(args) == 4 {
+						at.Write([]byte(unblockedText + "client unblocked via CLIENT UNBLOCK\r\n"))
+					} else {
+						at.Write([]byte(":2\r\n"))
+					}
+				}
+				return ":1\r\n", true
+			})
+			c := p.client()
+			if _, err := c.Do("HELLO", tt.hello); err != nil {
+				t.Fatal(err)
+			}
+			c.SendCommand(strings.Fields(tt.command)...)
+			f.await(t, tt.command, 1)
+			p.sessionOf(t, c).dismiss(false)
+			expectReply(t, c, tt.want)
+		})
 	}
 }

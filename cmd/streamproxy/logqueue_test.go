@@ -76,7 +76,7 @@ func TestALogThatCannotBeWritten(t *testing.T) {
 		pipe := &broken{fail: []int{2, 3, 5}} // two lines, and the line about them
 		log, end := newLogger(pipe, config.Default(config.Machine{}), telemetry.New(build(), labels()), new(slog.LevelVar))
 		for _, word := range []string{"one", "two", "three", "four", "five", "six"} {
-			log.Info(word)
+			log.Info("line", "word", word)
 			synctest.Wait()
 		}
 		end()

@@ -10,12 +10,18 @@ import (
 
 // A client leaves under a blocking command while writes are paused: the command is postponed, not
 // blocked, and a server before 7.2 dies of being asked to unblock it. It must live on, and serve.
-func TestLeavingUnderAPauseOfWrites(t *testing.T) {
-	for _, command := range [][]string{
-		{"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"},
-		{"BLPOP", "nothing", "0"},
+// WAIT is postponed while all commands are.
+func TestLeavingUnderAPause(t *testing.T) {
+	for _, tt := range []struct {
+		mode    string
+		command []string
+	}{
+		{"WRITE", []string{"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">"}},
+		{"WRITE", []string{"BLPOP", "nothing", "0"}},
+		{"WRITE", []string{"WAIT", "1", "0"}},
+		{"ALL", []string{"WAIT", "1", "0"}},
 	} {
-		t.Run(command[0], func(t *testing.T) {
+		t.Run(tt.command[0]+" "+tt.mode, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			f := startProxy(t, s.Addr())
@@ -24,9 +30,11 @@ func TestLeavingUnderAPauseOfWrites(t *testing.T) {
 			eventually(t, "the server is known", func() bool { return f.Stats().UpstreamUp })
 			c := f.client()
 			c.gets("+PONG\r\n", "PING")
-			watch.gets("+OK\r\n", "CLIENT", "PAUSE", "1500", "WRITE")
-			c.sends(redistest.Command(command...))
-			eventually(t, "the command is postponed", func() bool { return s.Info("clients", "blocked_clients") == "1" })
+			watch.gets("+OK\r\n", "CLIENT", "PAUSE", "1500", tt.mode)
+			c.sends(redistest.Command(tt.command...))
+			if tt.mode == "WRITE" { // else nobody could tell
+				eventually(t, "the command waits", func() bool { return s.Info("clients", "blocked_clients") == "1" })
+			}
 			_ = c.Close()
 			eventually(t, "the client is gone", func() bool { return f.Stats().Clients == 0 })
 			other := f.client()
