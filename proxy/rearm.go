@@ -6,19 +6,24 @@ import (
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
+	"streamproxy/reclaim"
 )
 
 // rearm keeps a blocked read of streams alive. It stands between the read's private
 // connection and its client: if the connection is lost before a byte of the reply has
 // come, the read goes on over another one, with what is left of its time. A read of a
-// group that was lost may have been assigned entries; they are pending then, as with
-// any client that was cut off.
+// group that was lost may have been assigned entries, which would then be hidden by any
+// other answer than that its outcome is unknown: the server is asked first.
 type rearm struct {
 	s        *session
 	e        *exclusive
 	next     batcher.Sink
 	deadline time.Time // zero: the read has no end
+	sent     time.Time // over the connection that it is on
 	began    bool      // a byte of the reply under way has come
+	lost     time.Time // when that connection was
+	doubt    bool      // it may have carried entries
 }
 
 var _ batcher.Sink = (*rearm)(nil)
@@ -51,7 +56,7 @@ func (s *session) keepAlive(e *exclusive, next batcher.Sink) (batcher.Sink, []by
 	}
 	block := time.Duration(min(ms, maxBlock.Milliseconds())) * time.Millisecond
 	if rearmable(e.verb, e.cmd) {
-		e.rearm = &rearm{s: s, e: e, next: next}
+		e.rearm = &rearm{s: s, e: e, next: next, sent: time.Now()}
 		if block > 0 {
 			e.rearm.deadline = time.Now().Add(block)
 		}
@@ -84,6 +89,7 @@ func (r *rearm) Fail(n int, err error) {
 		r.next.Fail(n, err)
 		return
 	}
+	r.lost, r.doubt = time.Now(), r.e.verb == VerbXReadGroup && !batcher.SafeToRetry(err)
 	r.s.p.wg.Go(func() { r.goOn(err) })
 }
 
@@ -94,14 +100,16 @@ func (r *rearm) over() bool {
 	return r.e.left || r.s.closed || r.s.p.stopping()
 }
 
-// goOn sends the read again, or ends it as its time is up.
+// goOn sends the read again, or ends it as its time is up. It fails if it may have been
+// answered.
 func (r *rearm) goOn(lost error) {
 	s := r.s
-	for {
+	pause := upstream.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
+	for n := 1; ; n++ {
 		left, expired := r.left()
 		switch {
-		case r.over():
-			r.next.Fail(1, lost)
+		case r.over(), expired && r.doubt:
+			r.fail(lost)
 			return
 		case expired:
 			r.e.seg.Reply(null(s.key.Proto), 1, 0)
@@ -112,6 +120,15 @@ func (r *rearm) goOn(lost error) {
 		if left > 0 {
 			patience = min(patience, left)
 		}
+		assigned, err := r.assigned(patience)
+		switch {
+		case assigned:
+			r.fail(lost)
+			return
+		case err != nil:
+			s.p.pause(min(patience, pause.Delay(n)))
+			continue
+		}
 		ctx, cancel := s.p.within(patience)
 		c, err := s.hub.borrow(ctx)
 		cancel()
@@ -119,6 +136,31 @@ func (r *rearm) goOn(lost error) {
 			return
 		}
 	}
+}
+
+// fail ends the read with what became of the connection that it was lost with.
+func (r *rearm) fail(lost error) {
+	r.next.Fail(1, lost)
+	r.next.Flush()
+}
+
+// assigned reports whether the connection that was lost may have carried entries of a group,
+// when it can carry none any more. A proxy that gets no control connection for long has to do
+// without the latter.
+func (r *rearm) assigned(patience time.Duration) (bool, error) {
+	if !r.doubt {
+		return false, nil
+	}
+	ctx, cancel := r.s.p.within(patience)
+	defer cancel()
+	if err := r.s.forsake(ctx, r.s.connOf(r.e)); err != nil && time.Since(r.lost) < r.s.p.cfg.UpstreamTimeout {
+		return false, err
+	}
+	ctx, cancel = r.s.p.within(patience)
+	defer cancel()
+	assigned, err := reclaim.Assigned(ctx, calls{r.s.p}, r.s.streamIdentity(), r.e.cmd, r.sent)
+	r.doubt = err != nil || assigned
+	return assigned, err
 }
 
 // sendOver makes c the read's connection.
@@ -137,7 +179,7 @@ func (r *rearm) sendOver(c *batcher.Conn, left time.Duration) bool {
 
 // send sends the read over its connection, with what is left of its time.
 func (r *rearm) send(left time.Duration) bool {
-	r.began = false
+	r.began, r.sent = false, time.Now()
 	return r.s.connOf(r.e).Submit(r, nil, rearmed(r.e.cmd, r.s.p.shortened(left)), 1) == nil
 }
 

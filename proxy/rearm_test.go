@@ -56,3 +56,23 @@ func TestShortened(t *testing.T) {
 		}
 	}
 }
+
+// A read of a group whose connection is lost may have been answered. Where the server cannot be asked
+// before its time is up, its outcome is unknown; that of a read that assigns nothing is known.
+func TestLostReadWithoutAServer(t *testing.T) {
+	for command, want := range map[string]string{
+		"XREADGROUP GROUP g c BLOCK 300 STREAMS s >": "-ERR streamproxy: upstream connection lost; outcome unknown\r\n",
+		"XREAD BLOCK 300 STREAMS s 0":                "*-1\r\n",
+	} {
+		t.Run(command, func(t *testing.T) {
+			f := startFake(t)
+			p := startProxy(t, f, nil)
+			f.script(func(_ *fakeConn, args []string) (string, bool) { return "", strings.HasPrefix(args[0], "XREAD") })
+			c := p.client()
+			c.SendCommand(strings.Fields(command)...)
+			f.wait(t, "the read", func() bool { return len(f.seen) > 0 && strings.HasPrefix(f.seen[len(f.seen)-1], "XREAD") })
+			f.leave(t, p)
+			expectReply(t, c, want)
+		})
+	}
+}

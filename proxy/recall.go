@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -81,6 +82,20 @@ func (p *Proxy) askUnblock(ctx context.Context, by, c *batcher.Conn, careful boo
 		unblock = append(unblock, "ERROR")
 	}
 	_, err := p.ask(ctx, by, unblock...)
+	return err
+}
+
+// forsake calls back what is blocked on a connection that is lost, if the server still knows
+// that and may be asked: else it would hand the next entry to nobody. An error says that it
+// could not be asked now.
+func (s *session) forsake(ctx context.Context, c *batcher.Conn) error {
+	by, err := s.p.witness(ctx, s.home.Load().key, c)
+	if err == nil {
+		err = s.p.askUnblock(ctx, by, c, s.p.fragile.Load())
+	}
+	if errors.Is(err, errStranger) || upstream.Refused(err) {
+		return nil
+	}
 	return err
 }
 

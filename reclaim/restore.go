@@ -116,7 +116,7 @@ func restoreOnce(ctx context.Context, up Upstream, id Identity, list []*restorat
 			done, _ := elements(replies[i])
 			r.n += len(done)
 		case code == "NOGROUP", code == "WRONGTYPE":
-		case code == "LOADING", code == "READONLY", code == "MASTERDOWN", code == "BUSY": // it will pass, perhaps
+		case passing(replies[i]):
 			left, err = append(left, r), errServer{string(bytes.TrimSpace(replies[i]))}
 		default:
 			plain = append(plain, r)

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"streamproxy/internal/netlab"
 	"streamproxy/internal/redistest"
+	"streamproxy/proxy"
 )
 
 // unknownOutcome is what a client hears of a command that may have been executed.
@@ -91,6 +93,83 @@ func TestCase54CutUnderABlockedRead(t *testing.T) {
 			c.gets("+PONG\r\n", "PING")
 		})
 	}
+}
+
+// The server has handed an entry to a blocked read when the upstream connection is lost, and the reply
+// with it. An empty answer, or one that brings the next entry, would hide it: the client is told that
+// the outcome is unknown, and finds it in its history. What was pending before says nothing.
+func TestCutWithAnEntryOnItsWay(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		link := startLink(t, s.Addr())
+		f := startProxy(t, link.Addr(), hasty)
+		at, c := direct(t, s), f.client()
+		groups(at, "g", []string{"s", "t"})
+		at.gets(bulk("1-1"), "XADD", "s", "1-1", "f", "v")
+		read := []string{"XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "t", "s", ">", ">"}
+		if got := c.ask(read...); got != "*1\r\n*2\r\n"+bulk("s")+entries("1-1") {
+			t.Fatalf("got %q", got)
+		}
+		eventually(t, "that was a while ago", func() bool {
+			return !strings.HasSuffix(at.ask("XPENDING", "s", "g", "IDLE", "20", "-", "+", "9"), "*0\r\n")
+		})
+		c.sends(read...)
+		at.blocked(1)
+		lost := reader(at)
+		link.Cut()
+		eventually(t, "the read goes on", func() bool { now := reader(at); return now != "" && now != lost })
+		link.Drop(netlab.ToClient, true)
+		at.gets(bulk("2-1"), "XADD", "s", "2-1", "f", "v")
+		link.Reset()
+		link.Drop(netlab.ToClient, false)
+		if got := c.reply(); got != unknownOutcome {
+			t.Errorf("got %q", got)
+		}
+		if got := c.ask("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", "1-1"); got != "*1\r\n*2\r\n"+bulk("s")+entries("2-1") {
+			t.Errorf("its history is %q", got)
+		}
+	})
+}
+
+// The server does not notice that the connection of a blocked read is lost: it is told, lest it hand
+// the next entry to nobody.
+func TestLostReadGetsNothingMore(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		link := startLink(t, s.Addr())
+		f := startProxy(t, link.Addr(), hasty)
+		at, c := direct(t, s), f.client()
+		groups(at, "g", []string{"s"})
+		c.sends("XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">")
+		at.blocked(1)
+		lost := reader(at)
+		link.Drop(netlab.ToUpstream, true)
+		link.HalfClose(netlab.ToClient)
+		eventually(t, "the proxy has lost all", func() bool { st := f.Stats(); return st.Lanes+st.PrivateBusy+st.PrivateIdle == 0 })
+		link.Drop(netlab.ToUpstream, false)
+		eventually(t, "the read waits again, and only once", func() bool {
+			now := reader(at)
+			return now != "" && now != lost && strings.Contains(at.ask("INFO", "clients"), "\nblocked_clients:1\r\n")
+		})
+		at.gets(bulk("1-1"), "XADD", "s", "1-1", "f", "v")
+		if got := c.reply(); got != "*1\r\n*2\r\n"+bulk("s")+entries("1-1") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// hasty dials anew when nothing is heard for a moment.
+func hasty(c *proxy.Config) { c.DialTimeout = 300 * time.Millisecond }
+
+// reader is the server's id of the connection on which a read of a group is blocked, or nothing.
+func reader(at *client) string {
+	for line := range strings.Lines(at.ask("CLIENT", "LIST")) {
+		if strings.Contains(line, " flags=b ") && strings.Contains(line, " cmd=xreadgroup ") {
+			id, _, _ := strings.Cut(line[strings.Index(line, "id=")+3:], " ")
+			return id
+		}
+	}
+	return ""
 }
 
 // Reads without an end are taken up again as often as it takes.
