@@ -61,12 +61,7 @@ func (s *session) execute(b []byte) int {
 			s.count(route.Class)
 			v := s.judge(cmd, route)
 			if route.Class == ClassShared && passes(v) {
-				if wide := isWide(cmd); run.to != start || run.n == 0 || run.wide != wide {
-					s.submitRun(b, run)
-					run = stretch{from: start, wide: wide}
-				}
-				run.to, run.n = pos, run.n+1
-				run.write = run.write || route.Write
+				run = s.lengthen(b, run, stretch{from: start, to: pos, n: 1, write: route.Write, wide: isWide(cmd)})
 				continue
 			}
 			s.submitRun(b, run)
@@ -98,6 +93,18 @@ func (s *session) execute(b []byte) int {
 	s.submitRun(b, run)
 	s.countFlush()
 	return pos
+}
+
+// lengthen returns run with the next command at its end. If that cannot travel with it, run is
+// sent, and the command begins another.
+func (s *session) lengthen(b []byte, run, next stretch) stretch {
+	if run.n == 0 || run.to != next.from || run.wide != next.wide {
+		s.submitRun(b, run)
+		return next
+	}
+	run.to, run.n = next.to, run.n+1
+	run.write = run.write || next.write
+	return run
 }
 
 // submitRun sends a stretch to the lane.

@@ -163,7 +163,7 @@ func (s *Session) takeListed(cmd resp.Command) []*batch {
 	case fold(name, "xinfo"):
 		of.streams, of.group = []string{string(cmd.Arg(2))}, string(cmd.Arg(3))
 		of.named = fold(cmd.Arg(1), "consumers")
-		if !of.named && !(fold(cmd.Arg(1), "stream") && cmd.Len() > 3) {
+		if !of.named && (cmd.Len() < 4 || !fold(cmd.Arg(1), "stream")) {
 			return nil // GROUPS counts, whosever they are
 		}
 	}
