@@ -48,20 +48,34 @@ func (e *Engine) mark() string {
 	return `{"by":` + string(name)
 }
 
+// maxReport bounds a lease's value, which any client may write: tens of thousands of hot
+// streams. takeScript has it too.
+const maxReport = 4 << 20
+
 // takeScript takes the lease if it is free, and reads it. A holder does not extend
-// it here: only a result does, so that a holder that cannot probe loses it.
+// it here: only a result does, so that a holder that cannot probe loses it. What is longer
+// than a report can be is somebody's garbage and written over; of the hints it reads 1,000
+// at most, and none that is longer than any stream's name will be.
 //
 // KEYS: lease, list of hints. ARGV: mark, milliseconds. It returns whether the
 // lease is ours and its value, and to the holder the time and the hints.
 const takeScript = `
 local value = redis.call('GET', KEYS[1])
+if value and #value > 4194304 then value = false end
 if value and string.sub(value, 1, #ARGV[1]) ~= ARGV[1] then return {0, value} end
 if not value then
   value = ARGV[1] .. '}'
   redis.call('SET', KEYS[1], value, 'PX', ARGV[2])
 end
 local now = redis.call('TIME')
-return {1, value, now[1], now[2], redis.call('LRANGE', KEYS[2], 0, -1)}`
+local hints, size = {}, 0
+while #hints < 1000 and size < 1048576 do
+  local hint = redis.call('LRANGE', KEYS[2], #hints, #hints)[1]
+  if not hint then break end
+  if #hint > 65536 then hint = '' end
+  hints[#hints + 1], size = hint, size + #hint
+end
+return {1, value, now[1], now[2], hints}`
 
 // storeScript stores a result if the lease is still ours, and removes the hints
 // that the result has heeded. ARGV: mark, milliseconds, value, number of hints.
@@ -147,11 +161,16 @@ func (e *Engine) take(ctx context.Context, w *sweep) (t taken, err error) {
 	return t, err
 }
 
+var errLong = errors.New("the result is too long to be shared")
+
 // store publishes a result; false says that the lease is no longer ours.
 func (e *Engine) store(ctx context.Context, w *sweep, r report, hints int) (bool, error) {
 	value, err := json.Marshal(r)
 	if err != nil {
 		return false, err
+	}
+	if len(value) > maxReport {
+		return false, errLong // nobody would read it
 	}
 	raw, err := e.control(ctx, storeScript, w, e.mark(), millis(2*w.interval), string(value), strconv.Itoa(hints))
 	return err == nil && textOf(raw) == "1", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -393,5 +394,45 @@ func TestRoundsOnARealServer(t *testing.T) {
 	}
 	if got := do("XPENDING", names[1], "g", "-", "+", "5"); !strings.HasSuffix(got, ":2\r\n") {
 		t.Errorf("pending %q", got)
+	}
+}
+
+// Any client can write what it likes under the names of a lease. What is too long to be ours is not
+// read, and gone with the round.
+func TestLeaseOfGarbage(t *testing.T) {
+	srv := redistest.Start(t)
+	e := realEngine(t, newRealUpstream(t, srv), func(c *Config) { c.Instance = "a" })
+	w := &sweep{lease: "lease:{x}", interval: 10 * time.Second, minIdle: testMinIdle}
+	ctx := context.Background()
+	long := strings.Repeat("x", maxReport+1)
+	srv.Do("SET", w.lease, long)
+	srv.Do("RPUSH", w.backKey(), long, "s1")
+	for range 2000 {
+		srv.Do("RPUSH", w.backKey(), strings.Repeat("y", 2000))
+	}
+	got, err := e.take(ctx, w)
+	if err != nil || !got.mine || got.report.At != 0 {
+		t.Fatalf("the lease: %v %+v, %v", got.mine, got.report, err)
+	}
+	size := 0
+	for _, h := range got.hints {
+		size += len(h)
+	}
+	if len(got.hints) < 500 || got.hints[0] != "" || got.hints[1] != "s1" || size > 2<<20 {
+		t.Errorf("%d hints of %d bytes", len(got.hints), size)
+	}
+	for n := 0; srv.Do("EXISTS", w.backKey()) == ":1\r\n"; n++ {
+		if n > 10 {
+			t.Fatal("the hints do not end")
+		}
+		if ok, err := e.store(ctx, w, report{By: "a", At: 1}, len(got.hints)); !ok || err != nil {
+			t.Fatalf("store: %v, %v", ok, err)
+		}
+		if got, err = e.take(ctx, w); err != nil || !got.mine {
+			t.Fatalf("take: %v, %v", got.mine, err)
+		}
+	}
+	if ok, err := e.store(ctx, w, report{By: long}, 0); ok || !errors.Is(err, errLong) {
+		t.Errorf("a report that nobody would read: %v, %v", ok, err)
 	}
 }
