@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -82,5 +83,37 @@ func TestEveryIndexHasACounter(t *testing.T) {
 	}
 	for _, r := range batcher.FlushReasons() {
 		batchEvents(m).Flushed(r, 1, 1, 0)
+	}
+}
+
+// What a flag is documented to accept, and check accepts, the proxy accepts: at both bounds.
+func TestTheProxyAcceptsWhatFlagsDo(t *testing.T) {
+	m := newTestMetrics()
+	defaults := config.Default(config.Machine{})
+	for _, g := range config.Groups(&defaults) {
+		for _, f := range g.Flags {
+			low, high, bounded := strings.Cut(f.Bound(), " to ")
+			if !bounded {
+				continue
+			}
+			for _, value := range append(strings.FieldsFunc(low, func(r rune) bool { return r == ',' || r == ' ' }), high) {
+				given := "--" + f.Name + "=" + value
+				c, err := config.Load([]string{given, "--drain-timeout=10m"}, nil, config.Machine{}, nil)
+				if err != nil {
+					continue // it is a word between, or takes another flag too
+				}
+				pc, err := proxyConfig(c.Config, m, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Errorf("%s: %v", given, err)
+					continue
+				}
+				p, err := proxy.New(pc)
+				if err != nil {
+					t.Errorf("%s: %v", given, err)
+					continue
+				}
+				p.Close()
+			}
+		}
 	}
 }

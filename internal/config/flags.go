@@ -125,7 +125,7 @@ func upstreamFlags(c *Config) Group {
 			Help: "Shared connections over all users, databases and protocol versions; over it, clients are served over private ones."},
 		{Name: "upstream-timeout", Arg: "DURATION", field: durationField(&c.UpstreamTimeout, 100*time.Millisecond, longest),
 			Help: "End an upstream connection that owes a reply and is silent for that long. Must exceed the slowest script."},
-		{Name: "upstream-wait", Arg: "DURATION", field: durationField(&c.UpstreamWait, 0, time.Hour),
+		{Name: "upstream-wait", Arg: "DURATION", field: durationField(&c.UpstreamWait, time.Millisecond, time.Hour),
 			Help: "How long a command waits for a lost upstream before it fails as not sent."},
 		{Name: "dial-timeout", Arg: "DURATION", field: durationField(&c.DialTimeout, 10*time.Millisecond, 10*time.Minute),
 			Help: "Time for one dial and its handshake."},
