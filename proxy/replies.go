@@ -158,11 +158,12 @@ func (s *session) answered(g *segment, n int) (finished bool) {
 	g.left -= n
 	if s.outstanding > n {
 		s.asked.Add(-s.asked.Load() * int64(n) / int64(s.outstanding))
+		s.unbook(s.weight.booked * int64(n) / int64(s.outstanding))
 	} else {
 		s.asked.Store(0)
+		s.unbook(s.weight.booked)
 	}
 	s.outstanding -= n
-	s.unbook()
 	if g.left == 0 && s.head == g {
 		s.advance()
 	}

@@ -52,6 +52,11 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 		if s.wasBusy {
 			s.waitIdle() // what stands before went over a private connection
 		}
+		if s.resigned() { // while it waited for something
+			s.withdraw()
+			s.failUnsent(n, mute)
+			return false
+		}
 		if s.conn == nil && !s.join() {
 			s.withdraw()
 			s.failUnsent(n, mute)
@@ -136,7 +141,7 @@ func (s *session) unexpect(g *segment, n, size int) {
 	g.left -= n
 	s.outstanding -= n
 	s.asked.Add(-int64(size))
-	s.unbook()
+	s.unbook(s.weight.booked)
 	s.advance()
 	s.mu.Unlock()
 }

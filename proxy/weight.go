@@ -28,13 +28,14 @@ const (
 	typicalPiece  = 64 << 10
 	typicalWindow = 1 << 20
 	// maxNovices is how many commands in pipelines of sessions without a past a key's
-	// lanes carry at a time: as many replies of just below a giant's size are half a
-	// second of a server's work.
-	maxNovices = 512
-	// largeReply is the size from which a reply takes more than one place, of place bytes
-	// each, so that a key's lanes carry 8 MiB of them at a time.
+	// lanes carry at a time: so many replies of 100 KB are 100 of a server's turns, see place.
+	maxNovices = 64
+	// largeReply is the size from which a command with its reply takes places, one for each
+	// place bytes, so that a key's lanes carry 4 MiB of such at a time. A server that is busy with
+	// many clients writes so much to each before it turns to the next (Redis's
+	// NET_MAX_WRITES_PER_EVENT).
 	largeReply = 64 << 10
-	place      = 16 << 10
+	place      = 64 << 10
 	// laneTurn is how many bytes of commands one session may have unanswered on a lane, but
 	// for a single command: as many as a server reads of one client before it turns to the
 	// next (Redis's PROTO_IOBUF_LEN). So a neighbour on the lane waits for no more of each
@@ -109,10 +110,14 @@ func (s *session) heavy(n, size int) bool {
 		return true
 	}
 	past, mean := s.expects()
-	if past && mean < largeReply || n == 1 && mean < largeReply {
+	load := mean*int64(n) + int64(size)
+	if load < largeReply && (past || n == 1) {
 		return false
 	}
-	places := min(max(int64(n), mean*int64(n)/place), maxNovices)
+	if !past && n > maxNovices {
+		return true
+	}
+	places := min(max(int64(n), load/place), maxNovices)
 	if past {
 		return !s.book(places, false)
 	}
@@ -172,17 +177,17 @@ func (s *session) book(places int64, wait bool) bool {
 	return true
 }
 
-// unbook gives the places back: a reply has come, or none will. The lock is held.
-func (s *session) unbook() {
-	if n := s.weight.booked; n > 0 {
-		s.weight.booked = 0
-		s.home.Load().novices.Release(n)
+// unbook gives places back: replies have come, or none will. The lock is held.
+func (s *session) unbook(places int64) {
+	if places > 0 {
+		s.weight.booked -= places
+		s.home.Load().novices.Release(places)
 	}
 }
 
 // withdraw is unbook for who has not sent anything after all.
 func (s *session) withdraw() {
 	s.mu.Lock()
-	s.unbook()
+	s.unbook(s.weight.booked)
 	s.mu.Unlock()
 }
