@@ -24,7 +24,7 @@ func (p *Proxy) admits() bool { return p.cfg.RequirePass == nil && !p.locked.Loa
 // noteAdmission takes what a dial of key shows of whether the server lets strangers in.
 func (p *Proxy) noteAdmission(key upstream.Key, g upstream.Greeting, err error) {
 	switch {
-	case key.User != "" || !p.anonymous():
+	case key.User.Proven() || !p.anonymous():
 	case g.NoAuth:
 		p.setLocked(true)
 	case err == nil:
@@ -75,11 +75,15 @@ func (p *Proxy) knock(ctx context.Context) {
 // password.
 func (p *Proxy) ownKey() upstream.Key {
 	key := p.defaultKey()
-	if p.locked.Load() && p.identities.has(p.ownUser()) {
-		key.User = p.ownUser()
+	if p.locked.Load() {
+		key.User = p.stranger()
 	}
 	return key
 }
+
+// stranger is the user as whom the proxy comes where no stranger is let in: the one that strangers
+// are elsewhere, by the password of it that a client has proven last; the zero user if there is none.
+func (p *Proxy) stranger() upstream.User { return p.identities.named(p.ownUser()) }
 
 // admit lets a client in that waits before a server which has no password any more.
 func (s *session) admit() {

@@ -18,7 +18,7 @@ var _ reclaim.Upstream = calls{}
 
 // Do implements reclaim.Upstream.
 func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n int) ([][]byte, error) {
-	return c.run(ctx, upstream.Key{User: as.User, DB: as.DB, Proto: as.Proto}, commands, n)
+	return c.run(ctx, upstream.Key{User: upstream.User(as.User), DB: as.DB, Proto: as.Proto}, commands, n)
 }
 
 // Control implements reclaim.Upstream.

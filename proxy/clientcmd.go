@@ -74,7 +74,7 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 	}
 	c, err := s.p.controlConn(s.key)
 	if err != nil {
-		s.p.noteDown(err)
+		s.unserved(err)
 		s.failHere(1)
 		return
 	}

@@ -1,14 +1,12 @@
 package proxy
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
-	"streamproxy/internal/upstream"
 	"streamproxy/reclaim"
 )
 
@@ -132,16 +130,8 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 	ctx, cancel := s.patience()
 	defer cancel()
 	c, err := s.hub.take(ctx, choose)
-	var he *upstream.HandshakeError
-	if s.hub.denied(err) && errors.As(err, &he) {
-		s.answer(he.Reply) // in the server's own words; the client has to prove itself anew
-		s.ending = true
-		return nil
-	}
 	if err != nil {
-		if !s.resigned() {
-			s.p.noteDown(err)
-		}
+		s.unserved(err)
 		return nil
 	}
 	if f := s.p.cfg.Events.PrivateWait; f != nil {

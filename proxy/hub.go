@@ -60,9 +60,12 @@ func (h *hub) dialLane(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, err
 	return c, err
 }
 
-// denied reports whether the server lets the hub's user in no more. It is final for
+// denied reports whether the server lets the hub's user in no more.
+func (h *hub) denied(err error) bool { return denies(h.key, err) }
+
+// denies reports whether err says that the server lets a key's user in no more. It is final for
 // those whose password a client has proven; the proxy's own may be read anew.
-func (h *hub) denied(err error) bool { return h.key.User != "" && upstream.Denied(err) }
+func denies(key upstream.Key, err error) bool { return key.User.Proven() && upstream.Denied(err) }
 
 // shareSpare makes a lane's connection of a spare, or returns nil if none is fit. One
 // whose last reply is being booked at this moment is not, and goes back.

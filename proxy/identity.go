@@ -13,12 +13,15 @@ import (
 	"golang.org/x/time/rate"
 
 	"streamproxy/internal/resp"
+	"streamproxy/internal/upstream"
 )
 
 // Who a client is, the server decides: credentials that the proxy was not given are
 // tried on connections kept for that, see prover.go. A user so proven has lanes of
-// its own, keyed by its name; its password is kept in memory, for their dials, as
-// long as a session of that user lives.
+// its own, keyed by its name and the password that has proven it, which is kept in memory, for
+// their dials, as long as a session lives that came with it. So what a client is served by was
+// greeted with what this client has proven. Rejected: one password for each name, the last that
+// was proven. Those who know only the one before would be let in by it.
 
 // provenFor is how long a proof spares the provers the same question.
 // It is short: a password that was changed is good for so long with a new client,
@@ -31,82 +34,79 @@ type identities struct {
 	salt     [32]byte
 
 	mu    sync.Mutex
-	users map[string]*identity
+	users map[upstream.User]*identity
 
 	provers provers
 }
 
 type identity struct {
 	password string
-	hash     [sha256.Size]byte
-	proven   time.Time
+	proven   time.Time // zero: it has been refused since
 	sessions int
 }
 
 func newIdentities() *identities {
 	ids := &identities{
 		failures: rate.NewLimiter(failuresPerSecond, failureBurst),
-		users:    map[string]*identity{},
+		users:    map[upstream.User]*identity{},
 	}
 	ids.provers.turns.free = maxProvers
 	_, _ = rand.Read(ids.salt[:]) // never fails, says its documentation
 	return ids
 }
 
-func (ids *identities) hash(password string) [sha256.Size]byte {
-	return sha256.Sum256(append(ids.salt[:], password...))
+// user is who these credentials are, if they are right.
+func (ids *identities) user(name, password string) upstream.User {
+	h := sha256.New()
+	h.Write(ids.salt[:])
+	h.Write([]byte(password))
+	return upstream.User{Name: name, Proof: string(h.Sum(nil))}
 }
 
-// enterProven counts one more session of a user if these credentials have been proven
-// lately, and reports whether they have.
-func (ids *identities) enterProven(user, password string) bool {
-	h := ids.hash(password)
+// enterProven counts one more session of a user if it has been proven lately, and reports
+// whether it has.
+func (ids *identities) enterProven(user upstream.User) bool {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	id := ids.users[user]
-	if id == nil || time.Since(id.proven) >= provenFor || !sameSecret(string(h[:]), string(id.hash[:])) {
+	if id == nil || time.Since(id.proven) >= provenFor {
 		return false
 	}
 	id.sessions++
 	return true
 }
 
-// known reports whether these credentials were right the last time they were asked, and a
-// session of that user lives. It is no proof.
-func (ids *identities) known(user, password string) bool {
-	h := ids.hash(password)
+// known reports whether a user's credentials were right the last time they were asked, and a
+// session that came with them lives. It is no proof.
+func (ids *identities) known(user upstream.User) bool {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	id := ids.users[user]
-	return id != nil && sameSecret(string(h[:]), string(id.hash[:]))
+	return id != nil && !id.proven.IsZero()
 }
 
 // enter records a proof, and counts one more session of that user.
-func (ids *identities) enter(user, password string) {
-	h := ids.hash(password)
+func (ids *identities) enter(user upstream.User, password string) {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	id := ids.users[user]
 	if id == nil {
-		id = &identity{}
+		id = &identity{password: password}
 		ids.users[user] = id
 	}
-	id.password, id.hash, id.proven = password, h, time.Now()
+	id.proven = time.Now()
 	id.sessions++
 }
 
 // sameSecret compares two secrets in a time that tells neither where they differ nor
-// how long they are. Every comparison of passwords is made here.
+// how long they are. Every comparison of passwords is made here, or by their salted digests.
 func sameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // exit takes back what the two have counted; with the last session the password goes.
-func (ids *identities) exit(user string) {
-	if user == "" {
-		return
-	}
+func (ids *identities) exit(user upstream.User) {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	if id := ids.users[user]; id != nil {
@@ -116,9 +116,9 @@ func (ids *identities) exit(user string) {
 	}
 }
 
-// doubt forgets that a user was proven, because the server has refused a dial with its
-// password: the next AUTH asks again.
-func (ids *identities) doubt(user string) {
+// doubt forgets that a user was proven, because the server has refused its password: the next
+// AUTH asks again.
+func (ids *identities) doubt(user upstream.User) {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	if id := ids.users[user]; id != nil {
@@ -127,55 +127,73 @@ func (ids *identities) doubt(user string) {
 }
 
 // has reports whether a session of a proven user lives.
-func (ids *identities) has(user string) bool {
+func (ids *identities) has(user upstream.User) bool {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	return ids.users[user] != nil
 }
 
+// named is the user of a name that was proven last, among those that sessions have; the zero one
+// if there is none.
+func (ids *identities) named(name string) (last upstream.User) {
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	for user, id := range ids.users {
+		if user.Name == name && (last == upstream.User{} || id.proven.After(ids.users[last].proven)) {
+			last = user
+		}
+	}
+	return last
+}
+
+// errNobody is a dial for a user of whom no session is left.
+var errNobody = errors.New("no session that has proven this user's password is left")
+
 // passwordOf serves the dials of a proven user's connections.
-func (ids *identities) passwordOf(user string) (string, error) {
+func (ids *identities) passwordOf(user upstream.User) (string, error) {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	if id := ids.users[user]; id != nil {
 		return id.password, nil
 	}
-	return "", fmt.Errorf("no session of user %q is left", user)
+	return "", errNobody
 }
 
-// identify proves credentials and returns the key's user for them, who counts one
+// identify proves credentials and returns the key's user for them, which counts one
 // session more from now on. If they are wrong, it answers so and returns false; if they
 // cannot be proven now, the session ends. question is the AUTH with which the server is
 // asked.
-func (s *session) identify(user, password string, question []byte) (keyUser string, ok bool) {
+func (s *session) identify(name, password string, question []byte) (user upstream.User, ok bool) {
 	s.waitIdle()
 	if s.failing() {
 		s.hangUp()
-		return "", false
+		return user, false
 	}
 	ids := s.p.identities
-	itself := user == s.p.ownUser() && !s.p.anonymous() // whose connections prove nothing
-	if itself || !ids.enterProven(user, password) {
+	user = ids.user(name, password)
+	itself := name == s.p.ownUser() && !s.p.anonymous() // whose connections prove nothing
+	if itself || !ids.enterProven(user) {
 		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
 		defer cancel()
-		refusal, err := s.prove(ctx, s.rankOf(user, password), question)
+		refusal, err := s.prove(ctx, s.rankOf(user), question)
 		if err != nil {
 			if !errors.Is(err, errGone) {
 				s.p.noteDown(err)
 			}
 			s.hangUp()
-			return "", false
+			return user, false
 		}
 		if refusal != nil {
+			ids.doubt(user)
 			s.refuseCredentials(refusal)
-			return "", false
+			return user, false
 		}
 		if itself {
-			return "", true
+			return upstream.User{}, true
 		}
 		first := !ids.has(user)
 		ids.enter(user, password)
-		if first && user == s.p.ownUser() {
+		if first && name == s.p.ownUser() {
 			s.p.checkNow() // it may have got a password lately, and can be asked what it is like
 		}
 	}
@@ -183,14 +201,38 @@ func (s *session) identify(user, password string, question []byte) (keyUser stri
 }
 
 // rankOf is the rank of a session's question.
-func (s *session) rankOf(user, password string) rank {
+func (s *session) rankOf(user upstream.User) rank {
 	switch {
-	case s.p.identities.known(user, password):
+	case s.p.identities.known(user):
 		return rankKnown
 	case s.failures == nil:
 		return rankFirst
 	}
 	return rankRepeated
+}
+
+// refusalOf is the server's own words if err says that it does not let the session's user in any
+// more, by the password that the session has proven; nil if it does not.
+func (s *session) refusalOf(err error) []byte {
+	var he *upstream.HandshakeError
+	if s.hub.denied(err) && errors.As(err, &he) {
+		return he.Reply
+	}
+	return nil
+}
+
+// unserved takes note that no connection was to be had, for which the caller fails what the client
+// has asked. One whose user is not let in any more is told so instead, and ends: it has to prove
+// itself anew.
+func (s *session) unserved(err error) {
+	if refusal := s.refusalOf(err); refusal != nil {
+		s.answer(refusal)
+		s.ending = true
+		return
+	}
+	if !s.resigned() {
+		s.p.noteDown(err)
+	}
 }
 
 // expel ends the sessions of a hub whose user the server lets in no more, after it has
@@ -205,7 +247,7 @@ func (p *Proxy) expel(h *hub) {
 		}
 	}
 	if n > 0 {
-		p.log.Warn("the server does not let a user in any more; closing its clients", "user", h.key.User, "clients", n)
+		p.log.Warn("the server does not let a user in any more; closing its clients", "user", h.key.User.Name, "clients", n)
 	}
 }
 
@@ -223,7 +265,7 @@ func authRequest(user, password string) []byte {
 }
 
 // become makes the session that of a user whom identify has counted.
-func (s *session) become(user string) bool {
+func (s *session) become(user upstream.User) bool {
 	key := s.key
 	key.User = user
 	before := s.key.User

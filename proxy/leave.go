@@ -69,7 +69,7 @@ func (s *session) unblock(e *exclusive) {
 		}
 		err := s.recall(e)
 		switch {
-		case upstream.Refused(err), errors.Is(err, errStranger):
+		case upstream.Refused(err), upstream.Denied(err), errors.Is(err, errStranger):
 			// Not allowed to, or it might hit another: the read runs to its BLOCK. Without one the end of our
 			// sending side has to do.
 			if waitsForEver(e.cmd) {

@@ -40,7 +40,7 @@ var infoQuestion = resp.AppendCommand(nil, "INFO", "streamproxy")
 // client is told. A server that has no INFO has no opinion. The upstream URL's user is believed while the server is away, when
 // the proxy's state is wanted most.
 func (s *session) mayLook() (refusal []byte) {
-	if s.key.User == "" && !s.p.health.up.Load() {
+	if !s.key.User.Proven() && !s.p.health.up.Load() {
 		return nil
 	}
 	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
@@ -49,7 +49,10 @@ func (s *session) mayLook() (refusal []byte) {
 	switch {
 	case err == nil && (bytes.HasPrefix(replies[0], []byte("-NOPERM")) || bytes.HasPrefix(replies[0], []byte("-NOAUTH"))):
 		return replies[0]
-	case err != nil && s.key.User != "":
+	case s.refusalOf(err) != nil:
+		s.ending = true
+		return s.refusalOf(err)
+	case err != nil && s.key.User.Proven():
 		return s.notSent()
 	}
 	return nil

@@ -3,6 +3,7 @@ package proxy
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"streamproxy/internal/redistest"
 )
@@ -104,20 +105,26 @@ func (p *testProxy) waitingForTurns() (n int) {
 // An application's own credentials go before guesses, though the proof is too old to do.
 func TestRankOf(t *testing.T) {
 	s := failing(&Proxy{identities: newIdentities()})
-	if r := s.rankOf("alice", "right"); r != rankFirst {
+	ids := s.p.identities
+	right, wrong := ids.user("alice", "right"), ids.user("alice", "wrong")
+	if r := s.rankOf(right); r != rankFirst {
 		t.Errorf("rank %d of what nobody knows", r)
 	}
-	s.p.identities.enter("alice", "right")
-	s.p.identities.doubt("alice")
-	if r := s.rankOf("alice", "right"); r != rankKnown {
+	ids.enter(right, "right")
+	ids.users[right].proven = time.Now().Add(-2 * provenFor)
+	if r := s.rankOf(right); r != rankKnown {
 		t.Errorf("rank %d of what was right", r)
 	}
 	s.refuseCredentials(replyOK)
-	if r := s.rankOf("alice", "wrong"); r != rankRepeated {
+	if r := s.rankOf(wrong); r != rankRepeated {
 		t.Errorf("rank %d of a guess", r)
 	}
-	s.p.identities.exit("alice")
-	if r := s.rankOf("alice", "right"); r != rankRepeated {
+	ids.doubt(right)
+	if r := s.rankOf(right); r != rankRepeated {
+		t.Errorf("rank %d of what has been refused since", r)
+	}
+	ids.exit(right)
+	if r := s.rankOf(right); r != rankRepeated {
 		t.Errorf("rank %d of what is forgotten", r)
 	}
 }

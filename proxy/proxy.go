@@ -100,6 +100,7 @@ func New(cfg Config) (*Proxy, error) {
 		Timeout:     cfg.DialTimeout,
 		UserTimeout: cfg.UpstreamTimeout,
 		PasswordOf:  p.identities.passwordOf,
+		Stranger:    p.stranger,
 		Gate:        upstream.NewGate(maxDials, upstream.DefaultBackoff()),
 		Name:        connNames(host),
 	}
@@ -312,9 +313,27 @@ func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 			return p.dial(ctx, upstream.ForMany, key, opts)
 		},
 		Pause:  p.dialer.Gate.Pause,
+		Final:  func(err error) bool { return denies(key, err) || errors.Is(err, errNobody) },
 		Events: &p.cfg.BatchEvents,
 	})
 	return l
+}
+
+// dropControls closes the connections for urgent commands of users that nobody is any more.
+func (p *Proxy) dropControls() {
+	var vacant []*batcher.Lane
+	p.mu.Lock()
+	for key, l := range p.controls {
+		// Whoever asks for one has entered before, and sees either this one or none.
+		if key.User.Proven() && !p.identities.has(key.User) {
+			delete(p.controls, key)
+			vacant = append(vacant, l)
+		}
+	}
+	p.mu.Unlock()
+	for _, l := range vacant {
+		p.wg.Go(l.Close)
+	}
 }
 
 // lanesFull reports whether there are as many lanes as are allowed. It looks at every

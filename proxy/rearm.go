@@ -112,8 +112,7 @@ func (r *rearm) goOn(lost error) {
 			r.fail(lost)
 			return
 		case expired:
-			r.e.seg.Reply(null(s.key.Proto), 1, 0)
-			r.e.seg.Flush()
+			r.answer(null(s.key.Proto))
 			return
 		}
 		patience := s.p.cfg.UpstreamWait
@@ -125,6 +124,9 @@ func (r *rearm) goOn(lost error) {
 		case assigned:
 			r.fail(lost)
 			return
+		case s.refusalOf(err) != nil: // nobody can ask
+			r.turnedAway(func() { r.fail(lost) })
+			return
 		case err != nil:
 			s.p.pause(min(patience, pause.Delay(n)))
 			continue
@@ -135,7 +137,17 @@ func (r *rearm) goOn(lost error) {
 		if err == nil && r.sendOver(c, left) {
 			return
 		}
+		if refusal := s.refusalOf(err); refusal != nil {
+			r.turnedAway(func() { r.answer(refusal) })
+			return
+		}
 	}
+}
+
+// answer ends the read with a reply of the proxy's own.
+func (r *rearm) answer(reply []byte) {
+	r.e.seg.Reply(reply, 1, 0)
+	r.e.seg.Flush()
 }
 
 // fail ends the read with what became of the connection that it was lost with.
@@ -161,6 +173,16 @@ func (r *rearm) assigned(patience time.Duration) (bool, error) {
 	assigned, err := reclaim.Assigned(ctx, calls{r.s.p}, r.s.streamIdentity(), r.e.cmd, r.sent)
 	r.doubt = err != nil || assigned
 	return assigned, err
+}
+
+// turnedAway ends the read as answer says, and its session with it: the server does not let its user
+// in any more, and who has been refused has to prove itself anew.
+func (r *rearm) turnedAway(answer func()) {
+	r.s.mu.Lock()
+	r.s.gone = true // before the reader goes on with what stands behind the read
+	r.s.mu.Unlock()
+	answer()
+	r.s.upstreamGone()
 }
 
 // sendOver makes c the read's connection.

@@ -93,7 +93,7 @@ func (s *session) forsake(ctx context.Context, c *batcher.Conn) error {
 	if err == nil {
 		err = s.p.askUnblock(ctx, by, c, s.p.fragile.Load())
 	}
-	if errors.Is(err, errStranger) || upstream.Refused(err) {
+	if errors.Is(err, errStranger) || upstream.Refused(err) || upstream.Denied(err) {
 		return nil
 	}
 	return err

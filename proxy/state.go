@@ -58,7 +58,8 @@ func (s *session) selectDB(cmd resp.Command) {
 }
 
 // moveTo puts the session on the lane of another key. If the server refuses that
-// key, it answers so and returns false; if it cannot be reached, the session ends.
+// key, it answers so and returns false, and a session whose own user is not let in any more ends; if
+// it cannot be reached, the session ends.
 func (s *session) moveTo(key upstream.Key) bool {
 	if key == s.key {
 		return true
@@ -75,6 +76,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 		var he *upstream.HandshakeError
 		if errors.As(err, &he) && !upstream.Unavailable(err) {
 			s.answer(he.Reply)
+			s.ending = s.ending || key.User == s.key.User && h.denied(err)
 		} else {
 			s.p.noteDown(err)
 			s.hangUp()
@@ -203,7 +205,7 @@ const (
 // --requirepass-file, and the upstream URL's own.
 func (s *session) knows(user, password string) verdict {
 	t := &s.p.cfg.Upstream
-	if user != "default" && user != t.User {
+	if user != "default" && user != s.p.ownUser() {
 		return unproven
 	}
 	if ask := s.p.cfg.RequirePass; ask != nil {
@@ -222,12 +224,8 @@ func (s *session) knows(user, password string) verdict {
 	if t.Password == nil {
 		return unproven
 	}
-	own := t.User
-	if own == "" {
-		own = "default"
-	}
 	want, err := t.Password()
-	if err == nil && user == own && sameSecret(want, password) {
+	if err == nil && user == s.p.ownUser() && sameSecret(want, password) {
 		return right
 	}
 	return unproven
@@ -255,13 +253,13 @@ func (s *session) auth(cmd resp.Command) {
 func (s *session) authenticate(user, password string, question []byte) bool {
 	switch s.knows(user, password) {
 	case right:
-		return s.become("")
+		return s.become(upstream.User{})
 	case wrong:
 		s.refuseCredentials(redcon.AppendError(nil, textWrongPass))
 		return false
 	}
-	keyUser, ok := s.identify(user, password, question)
-	return ok && s.become(keyUser)
+	proven, ok := s.identify(user, password, question)
+	return ok && s.become(proven)
 }
 
 func (s *session) setAuthed() {

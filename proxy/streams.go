@@ -71,7 +71,7 @@ func (s *session) streamSession() *reclaim.Session {
 
 // streamIdentity is the session's identity in reclaim's terms.
 func (s *session) streamIdentity() reclaim.Identity {
-	return reclaim.Identity{User: s.key.User, DB: s.key.DB, Proto: s.key.Proto}
+	return reclaim.Identity{User: reclaim.User(s.key.User), DB: s.key.DB, Proto: s.key.Proto}
 }
 
 // passes reports whether a verdict asks for nothing.

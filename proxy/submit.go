@@ -192,7 +192,7 @@ func (s *session) join() bool {
 	for {
 		c, err := lane.Await(ctx)
 		if err != nil {
-			s.p.noteDown(err)
+			s.unserved(err)
 			return false
 		}
 		if s.sit(c) {

@@ -48,6 +48,7 @@ func (p *Proxy) sweepOnce(now time.Time) {
 		h.trim(now)
 		h.closeIdle()
 	}
+	p.dropControls()
 	p.trimProvers(now)
 	p.partings.lookAround(&p.sessions)
 	p.shed()

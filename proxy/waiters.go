@@ -36,6 +36,9 @@ func (s *spares) reserve(choose func(*spares) *batcher.Conn) (*batcher.Conn, *wa
 	if c := s.last(); c != nil { // it came meanwhile
 		return c, nil
 	}
+	if len(s.waiting) == 0 {
+		s.trouble = nil // it was others'
+	}
 	w := &waiter{make(chan served, 1)}
 	s.waiting = append(s.waiting, w)
 	return nil, w
@@ -129,6 +132,7 @@ func (h *hub) dialOn() {
 		err := h.dialSpare()
 		if h.denied(err) {
 			h.spares.refuse(err)
+			h.p.warm.CompareAndSwap(h, nil) // no spare is dialled until somebody wants one
 		}
 		if !h.spares.goOn(h.keeps(), err) {
 			return

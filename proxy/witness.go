@@ -35,20 +35,28 @@ func connNames(host string) func(kind string) string {
 	}
 }
 
-// agent is the key of the connections by which the proxy acts for a client: its own, or the
-// client's where the server lets no stranger in.
+// agent is the key of the connections by which the proxy acts for a client: its own, or where the
+// server lets no stranger in those of the client's user. There it takes the password that was proven
+// last: the client's own may have been changed while its command was blocked.
 func (p *Proxy) agent(client upstream.Key) upstream.Key {
-	if !p.locked.Load() {
+	switch {
+	case !p.locked.Load():
 		return p.defaultKey()
+	case !client.User.Proven():
+		return upstream.Key{Proto: 2}
 	}
-	return upstream.Key{User: client.User, Proto: 2}
+	return upstream.Key{User: p.identities.named(client.User.Name), Proto: 2}
 }
 
 // witness returns a control connection over which the id of c means c; client is the key of
 // whoever wants to know. Errors: errStranger if there is none; the server's own error, if that asks for patience, or the context's.
 func (p *Proxy) witness(ctx context.Context, client upstream.Key, c *batcher.Conn) (*batcher.Conn, error) {
 	for {
-		by, err := p.controlLane(p.agent(client)).Await(ctx)
+		agent := p.agent(client)
+		by, err := p.controlLane(agent).Await(ctx)
+		if other := p.agent(client); denies(agent, err) && other != agent && p.identities.known(other.User) {
+			continue // of two passwords one is good no longer
+		}
 		if err != nil {
 			return nil, err
 		}

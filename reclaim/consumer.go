@@ -10,8 +10,9 @@ import (
 // consumerKey names a consumer. Its connections come and go, and a client may use
 // another one for every command; what is known of it is kept by name.
 type consumerKey struct {
-	db                int
-	user, group, name string
+	db          int
+	user        User
+	group, name string
 }
 
 // consumer is one name in a group that has a connection here, or had one lately.

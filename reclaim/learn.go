@@ -12,7 +12,10 @@ import (
 
 // learnKey names a learning: one at a time for a user, a set of streams and a
 // min-idle.
-type learnKey struct{ user, sweep string }
+type learnKey struct {
+	user  User
+	sweep string
+}
 
 // learning is the question, under way, whether this user may reclaim these
 // streams, and what there is to be reclaimed. Commands about them wait for it.
@@ -153,7 +156,7 @@ func (e *Engine) learned(l *learning, replies [][]byte, sent time.Time) {
 	}
 	if denied > 0 {
 		e.cfg.Logger.Warn("not allowed to ask about pending entries; their commands are forwarded",
-			"user", l.id.User, "group", l.group, "streams", denied)
+			"user", l.id.User.Name, "group", l.group, "streams", denied)
 	}
 	if len(got) == 0 {
 		return

@@ -176,8 +176,8 @@ func TestOtherKeysAreNobodysBusiness(t *testing.T) {
 				w.t.Errorf("%v was judged", args)
 			}
 		}
-		// Another database, another user: not this profile's.
-		for _, id := range []Identity{{DB: 1, Proto: 2}, {User: "else", Proto: 2}} {
+		// Another database, another user, or one that has proven another password: not this profile's.
+		for _, id := range []Identity{{DB: 1, Proto: 2}, {User: User{Name: "else"}, Proto: 2}, {User: User{Proof: "else"}, Proto: 2}} {
 			other := newTestClient(w.t, w.engines[0], w.srv, id)
 			if other.do("GET", lockOfS); other.last() != Forward {
 				w.t.Errorf("judged for %+v", id)

@@ -60,7 +60,7 @@ func TestLearningBehindALoss(t *testing.T) {
 		v := c.s.Command(scanCommand([]byte(commandOf("DEL", "a"))))
 		e := w.engines[0]
 		e.mu.Lock()
-		e.profileFor(targetKey{0, "", "a", "g"}, testMinIdle, []byte(emptySeven))
+		e.profileFor(targetKey{0, User{}, "a", "g"}, testMinIdle, []byte(emptySeven))
 		e.mu.Unlock()
 		v.Watch.Seen([]byte(":1\r\n"))
 		if list := e.Streams(); len(list) != 0 {

@@ -39,13 +39,13 @@ type questions struct {
 // plan shares the streams out among users that may ask and have a connection. The
 // lock is held.
 func (e *Engine) plan(w *sweep, server time.Time) (list []*questions) {
-	ids := make(map[string]Identity)
+	ids := make(map[User]Identity)
 	for rs := range w.readers {
 		if rs.live() {
 			ids[rs.consumer.user] = rs.id
 		}
 	}
-	by := make(map[string]*questions)
+	by := make(map[User]*questions)
 	for i, profiles := range w.profiles {
 		for _, p := range profiles {
 			id, ok := ids[p.target.user]

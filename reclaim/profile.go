@@ -7,8 +7,9 @@ import (
 
 // targetKey names a stream as one user sees it in one group.
 type targetKey struct {
-	db                  int
-	user, stream, group string
+	db            int
+	user          User
+	stream, group string
 }
 
 // target is a stream with at least one profile.

@@ -68,8 +68,8 @@ func (u *realUpstream) conn(as Identity) (*redistest.Client, error) {
 	}
 	u.t.Cleanup(func() { _ = c.Close() })
 	greeting := [][]string{{"HELLO", fmt.Sprint(as.Proto)}}
-	if as.User != "" {
-		greeting[0] = append(greeting[0], "AUTH", as.User, as.User)
+	if as.User.Name != "" {
+		greeting[0] = append(greeting[0], "AUTH", as.User.Name, as.User.Name)
 	}
 	greeting = append(greeting, []string{"SELECT", fmt.Sprint(as.DB)})
 	for _, g := range greeting {
@@ -232,9 +232,9 @@ func TestRestoreScriptGivesBackExactly(t *testing.T) {
 				aged(do, "s", id, "dead")
 			}
 			e := realEngine(t, newRealUpstream(t, srv), nil)
-			id := Identity{User: user, Proto: 2}
-			p := &profile{target: &target{targetKey: targetKey{0, user, "s", "g"}}, minIdle: testMinIdle}
-			cons := &consumer{consumerKey: consumerKey{0, user, "g", "w"}}
+			id := Identity{User: User{Name: user}, Proto: 2}
+			p := &profile{target: &target{targetKey: targetKey{0, id.User, "s", "g"}}, minIdle: testMinIdle}
+			cons := &consumer{consumerKey: consumerKey{0, id.User, "g", "w"}}
 			listed, _ := parsePending([]byte(do("XPENDING", "s", "g", "-", "+", "9")))
 			raw := []byte(do("XAUTOCLAIM", "s", "g", "w", testMinIdleMS, "-"))
 			b, ok := newBatch(p, cons, id, raw, time.Now())
@@ -271,10 +271,10 @@ func TestDeletedConsumerStaysDeleted(t *testing.T) {
 	do("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
 	aged(do, "s", "1-1", "dead")
 	e := realEngine(t, newRealUpstream(t, srv), nil)
-	p := &profile{target: &target{targetKey: targetKey{0, "", "s", "g"}}, minIdle: testMinIdle}
+	p := &profile{target: &target{targetKey: targetKey{0, User{}, "s", "g"}}, minIdle: testMinIdle}
 	listed, _ := parsePending([]byte(do("XPENDING", "s", "g", "-", "+", "9")))
 	raw := []byte(do("XAUTOCLAIM", "s", "g", "w", testMinIdleMS, "-"))
-	b, _ := newBatch(p, &consumer{consumerKey: consumerKey{0, "", "g", "w"}}, Identity{Proto: 2}, raw, time.Now())
+	b, _ := newBatch(p, &consumer{consumerKey: consumerKey{0, User{}, "g", "w"}}, Identity{Proto: 2}, raw, time.Now())
 	b.know(listed)
 	do("XGROUP", "DELCONSUMER", "s", "g", "dead")
 	if err := e.restore(context.Background(), b); err != nil {
@@ -360,7 +360,7 @@ func TestRoundsOnARealServer(t *testing.T) {
 	b := realEngine(t, newRealUpstream(t, srv), change)
 	var clients []*testClient
 	for i, e := range []*Engine{a, b} {
-		c := newTestClient(t, e, newRealUpstream(t, srv), Identity{User: "app", Proto: 2 + i})
+		c := newTestClient(t, e, newRealUpstream(t, srv), Identity{User: User{Name: "app"}, Proto: 2 + i})
 		c.up = e.up
 		clients = append(clients, c)
 	}

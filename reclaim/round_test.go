@@ -157,7 +157,7 @@ func TestTwoUsersShareARound(t *testing.T) {
 		names := w.streams(4)
 		var clients []*testClient
 		for _, user := range []string{"a", "b"} {
-			c := newTestClient(w.t, w.engines[0], w.srv, Identity{User: user, Proto: 2})
+			c := newTestClient(w.t, w.engines[0], w.srv, Identity{User: User{Name: user}, Proto: 2})
 			pass1(c, "w", names)
 			pass1(c, "w", names)
 			clients = append(clients, c)

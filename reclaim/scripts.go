@@ -6,7 +6,7 @@ import (
 
 // scriptKey says that one user has seen a lock script to be loaded.
 type scriptKey struct {
-	user   string
+	user   User
 	script lockScript
 }
 
@@ -68,7 +68,7 @@ func (e *Engine) scriptsSeen(id Identity, asked []lockScript, reply []byte) {
 }
 
 // noteScript books whether a script is loaded. The lock is held.
-func (e *Engine) noteScript(user string, sc lockScript, loaded bool) {
+func (e *Engine) noteScript(user User, sc lockScript, loaded bool) {
 	if !loaded {
 		for k := range e.scripts {
 			if k.script == sc {

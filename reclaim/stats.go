@@ -51,7 +51,7 @@ func (e *Engine) info(p *profile, now time.Time) StreamInfo {
 	t := p.target
 	state := p.temper(now)
 	i := StreamInfo{
-		DB: t.db, User: t.user, Stream: t.stream, Group: t.group, MinIdle: p.minIdle,
+		DB: t.db, User: t.user.Name, Stream: t.stream, Group: t.group, MinIdle: p.minIdle,
 		State: temperNames[state], Age: -1,
 	}
 	if !p.valid.IsZero() {

@@ -51,7 +51,7 @@ func TestUnreadComesLate(t *testing.T) {
 			do("XACK", "s", "g", "1-1")
 			do("XCLAIM", "s", "g", "thief", "0", "1-2")
 			cmd := scanCommand([]byte(commandOf(args...)))
-			if err := ReturnUnread(t.Context(), up, Identity{User: user, Proto: 2}, cmd, reply, arrived); err != nil {
+			if err := ReturnUnread(t.Context(), up, Identity{User: User{Name: user}, Proto: 2}, cmd, reply, arrived); err != nil {
 				t.Fatal(err)
 			}
 			got, _ := parsePending([]byte(do("XPENDING", "s", "g", "-", "+", "9")))
@@ -60,7 +60,7 @@ func TestUnreadComesLate(t *testing.T) {
 				t.Errorf("pending %+v", got)
 			}
 			do("XGROUP", "DELCONSUMER", "s", "g", "gone")
-			if err := ReturnUnread(t.Context(), up, Identity{User: user, Proto: 2}, cmd, reply, arrived); err != nil {
+			if err := ReturnUnread(t.Context(), up, Identity{User: User{Name: user}, Proto: 2}, cmd, reply, arrived); err != nil {
 				t.Fatal(err)
 			}
 			if user == "" && strings.Contains(do("XINFO", "CONSUMERS", "s", "g"), "gone") {

@@ -8,12 +8,21 @@ import (
 // Identity says as whom commands run: a connection of this ACL user, in this
 // database, in this version of the protocol.
 type Identity struct {
-	// User is the proven ACL user; empty is the upstream URL's own.
-	User string
+	// User is the proven user; the zero one is the upstream URL's own.
+	User User
 	// DB is the selected database.
 	DB int
 	// Proto is the protocol version, 2 or 3.
 	Proto int
+}
+
+// User is an ACL user, as one of its passwords has proven it. What is done as one is never for
+// another: of two passwords of a name one may be good no longer, and so they are two users here.
+type User struct {
+	// Name is the user's.
+	Name string
+	// Proof tells passwords of the user apart.
+	Proof string
 }
 
 // Upstream runs commands for reclaim. commands holds n complete commands; they are

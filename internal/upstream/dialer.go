@@ -16,9 +16,22 @@ type Key struct {
 	DB int
 	// Proto is the protocol version, 2 or 3.
 	Proto int
-	// User is the proven ACL user; empty is the target's own.
-	User string
+	// User is the proven user; the zero one is the target's own.
+	User User
 }
+
+// User is an ACL user, as one of its passwords has proven it. A connection may carry only what comes
+// from clients that have proven the password with which it was greeted: another password of the
+// same user may be good no longer, or belong to a later user of that name.
+type User struct {
+	// Name is the user's, which may be empty too.
+	Name string
+	// Proof tells passwords of the user apart without showing them.
+	Proof string
+}
+
+// Proven reports whether u is a user that has been proven, and not the target's own.
+func (u User) Proven() bool { return u != User{} }
 
 // Greeting is what the server said while a connection was greeted.
 type Greeting struct {
@@ -58,7 +71,10 @@ type Dialer struct {
 	Name func(kind string) string
 	// PasswordOf gives the password of a key's user where that is not the
 	// target's; nil refuses such keys.
-	PasswordOf func(user string) (string, error)
+	PasswordOf func(user User) (string, error)
+	// Stranger gives the user as whom the control plane comes where the target has no credentials:
+	// a default user whose password is known to PasswordOf, or the zero one. Nil is the latter.
+	Stranger func() User
 	// Gate, if set, is passed by every dial, and by those of the control plane.
 	Gate *Gate
 	// DialContext opens the socket; nil is net.Dialer, which resolves the name anew.
@@ -173,16 +189,17 @@ func (d *Dialer) tune(tcp *net.TCPConn) error {
 	return err
 }
 
-// credentials asks for the secret of user anew. A nil password sends no AUTH.
-func (d *Dialer) credentials(user string) (string, *string, error) {
-	var password string
+// credentials asks for the secret of a user anew. A nil password sends no AUTH.
+func (d *Dialer) credentials(as User) (string, *string, error) {
+	var user, password string
 	var err error
 	switch {
-	case user != "" && user != d.Target.User:
+	case as.Proven():
 		if d.PasswordOf == nil {
-			return "", nil, fmt.Errorf("upstream password of user %q is not known", user)
+			return "", nil, fmt.Errorf("upstream password of user %q is not known", as.Name)
 		}
-		password, err = d.PasswordOf(user)
+		user = as.Name
+		password, err = d.PasswordOf(as)
 	case d.Target.Password != nil:
 		user = d.Target.User
 		password, err = d.Target.Password()
@@ -200,15 +217,18 @@ func (d *Dialer) credentials(user string) (string, *string, error) {
 // ownCredentials are those of the control plane: the target's, or where it has none those of
 // the default user, if they are known.
 func (d *Dialer) ownCredentials() (string, *string, error) {
-	user, password, err := d.credentials("")
-	if err != nil || password != nil || d.PasswordOf == nil {
+	user, password, err := d.credentials(User{})
+	if err != nil || password != nil || d.Stranger == nil {
 		return user, password, err
 	}
-	proven, err := d.PasswordOf("default")
-	if err != nil {
+	as := d.Stranger()
+	if !as.Proven() {
 		return "", nil, nil // nobody has proven it: what then is refused tells
 	}
-	return "default", &proven, nil
+	if user, password, err = d.credentials(as); err != nil {
+		return "", nil, nil // who had proven it has left since
+	}
+	return user, password, nil
 }
 
 func (d *Dialer) name(kind string) string {

@@ -123,9 +123,9 @@ func TestDialUsers(t *testing.T) {
 	passwords := map[string]string{"alice": "wonder", "bob": "build"}
 	for _, proto := range []int{2, 3} {
 		d := dialerFor(t, "redis://alice:wonder@"+s.Addr())
-		d.PasswordOf = func(user string) (string, error) { return passwords[user], nil }
+		d.PasswordOf = func(user User) (string, error) { return passwords[user.Name], nil }
 		for _, user := range []string{"", "alice", "bob", "carol"} {
-			c, g := mustDial(t, d, Key{Proto: proto, User: user})
+			c, g := mustDial(t, d, Key{Proto: proto, User: User{Name: user}})
 			if user == "" {
 				user = "alice"
 			}
@@ -135,13 +135,13 @@ func TestDialUsers(t *testing.T) {
 				t.Errorf("%s: id %d", user, g.ID)
 			}
 		}
-		_, _, err := d.Dial(t.Context(), Key{Proto: proto, User: "mallory"}, "lane")
+		_, _, err := d.Dial(t.Context(), Key{Proto: proto, User: User{Name: "mallory"}}, "lane")
 		var he *HandshakeError
 		if !errors.As(err, &he) || !strings.HasPrefix(string(he.Reply), "-WRONGPASS") {
 			t.Errorf("unknown user: %v", err)
 		}
 		d.PasswordOf = nil
-		if _, _, err := d.Dial(t.Context(), Key{Proto: proto, User: "bob"}, "lane"); err == nil {
+		if _, _, err := d.Dial(t.Context(), Key{Proto: proto, User: User{Name: "bob"}}, "lane"); err == nil {
 			t.Error("a user without known password was dialled")
 		}
 	}

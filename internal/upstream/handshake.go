@@ -41,13 +41,13 @@ func newHandshake(k Key, user string, password *string, name string) *handshake 
 	h := &handshake{}
 	switch {
 	case k.Proto == 3 && password != nil:
-		if user == "" {
+		if user == "" && !k.User.Proven() {
 			user = "default"
 		}
 		h.add("HELLO", takeHello, "HELLO", "3", "AUTH", user, *password)
 	case k.Proto == 3:
 		h.add("HELLO", takeHello, "HELLO", "3")
-	case password != nil && user != "":
+	case password != nil && (user != "" || k.User.Proven()):
 		h.add("AUTH", must("AUTH"), "AUTH", user, *password)
 	case password != nil:
 		h.add("AUTH", must("AUTH"), "AUTH", *password)

@@ -76,6 +76,8 @@ func TestHandshakeRequest(t *testing.T) {
 		{"database", Key{Proto: 2, DB: 5}, "", nil, "", "SELECT 5|CLIENT ID|PING"},
 		{"password", Key{Proto: 2}, "", &secret, "", "AUTH s3cret|CLIENT ID|PING"},
 		{"user", Key{Proto: 2}, "u", &secret, "", "AUTH u s3cret|CLIENT ID|PING"},
+		{"proven without a name", Key{Proto: 2, User: User{Proof: "x"}}, "", &secret, "", "AUTH  s3cret|CLIENT ID|PING"},
+		{"resp3 proven without a name", Key{Proto: 3, User: User{Proof: "x"}}, "", &secret, "", "HELLO 3 AUTH  s3cret|CLIENT ID|PING"},
 		{"resp3", Key{Proto: 3}, "", nil, "", "HELLO 3|CLIENT ID|PING"},
 		{"resp3 password", Key{Proto: 3}, "", &secret, "", "HELLO 3 AUTH default s3cret|CLIENT ID|PING"},
 		{"resp3 all", Key{Proto: 3, DB: 1}, "u", &secret, "n", "HELLO 3 AUTH u s3cret|SELECT 1|CLIENT SETNAME n|CLIENT ID|PING"},
