@@ -44,8 +44,12 @@ func (s *session) prove(ctx context.Context, r rank, question []byte) (refusal [
 	if waited && s.left.Load() {
 		return nil, errGone // those who stay for the answer come first
 	}
-	for {
-		c, err := s.p.prover(ctx)
+	for lost := false; ; {
+		ask := s.p.prover
+		if lost {
+			ask = s.p.dialProver // the idle ones may have been ended along with the one that was lost
+		}
+		c, err := ask(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -61,6 +65,11 @@ func (s *session) prove(ctx context.Context, r rank, question []byte) (refusal [
 			return nil, ctx.Err()
 		}
 		switch {
+		case w.err != nil && !lost:
+			// A prover is at the server whoever it has asked for last. Whoever ends the connections of a
+			// user ends it too, and nobody's password is wrong for that.
+			lost = true
+			continue
 		case w.err != nil:
 			return nil, w.err
 		case bytes.Equal(w.buf, replyOK):
