@@ -59,7 +59,7 @@ func TestSettingUpWithoutUpstream(t *testing.T) {
 // A HELLO whose connection is lost under way is not answered either.
 func TestHelloLostUnderWay(t *testing.T) {
 	f := startFake(t)
-	p := startProxy(t, f, nil)
+	p := startProxy(t, f, func(c *Config) { c.PrivateMinIdle = 0 }) // no HELLO of a spare's is under way
 	for _, first := range []string{"HELLO 3", "HELLO 2"} {
 		c := p.client()
 		if got, err := c.Do(strings.Fields(first)...); err != nil || strings.HasPrefix(got, "-") {
