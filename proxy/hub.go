@@ -18,7 +18,7 @@ import (
 type hub struct {
 	p      *Proxy
 	key    upstream.Key
-	lanes  []*batcher.Lane
+	lanes  []*batcher.Lane // the last one is for newcomers
 	spares spares
 
 	typical typical // size of a reply
@@ -30,7 +30,7 @@ type hub struct {
 
 func newHub(p *Proxy, key upstream.Key) *hub {
 	h := &hub{p: p, key: key, novices: newNovices()}
-	for range p.cfg.UpstreamConns {
+	for range p.cfg.UpstreamConns + 1 {
 		h.lanes = append(h.lanes, batcher.NewLane(batcher.LaneOptions{
 			Dial:   h.dialLane,
 			Pause:  p.dialer.Gate.Pause,
@@ -43,8 +43,13 @@ func newHub(p *Proxy, key upstream.Key) *hub {
 
 // lane is the lane to which the session with this id is pinned.
 func (h *hub) lane(id int64) *batcher.Lane {
-	return h.lanes[int(id%int64(len(h.lanes)))]
+	return h.lanes[int(id%int64(len(h.lanes)-1))]
 }
+
+// newcomers is the lane of sessions that have had no reply yet. Nobody knows what theirs will
+// be like: many large ones at a time are for minutes of a busy server's turns on the way, and
+// who is known to get small ones does not stand behind them.
+func (h *hub) newcomers() *batcher.Lane { return h.lanes[len(h.lanes)-1] }
 
 // dialLane gets a lane its connection: a spare at once if there is one, so that
 // nobody waits for a dial when a lane is retired.

@@ -62,6 +62,8 @@ type session struct {
 
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 
+	newcomer bool // it has joined the lane of those who had no reply yet
+
 	left   atomic.Bool        // the client has ended the connection; its last bytes may be unread
 	resign context.CancelFunc // ends the reader's wait for a connection, see patience; guarded by mu
 

@@ -35,6 +35,7 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 		return false
 	}
 	mute := special != nil && special.mute
+	s.settleIn()
 	for {
 		if s.failing() {
 			s.failUnsent(n, mute)
@@ -94,7 +95,7 @@ func (s *session) runApart(raw []byte, x exclusive) (sent, done bool) {
 	switch {
 	case x.conn != nil:
 		return s.runExclusive(raw, x), true
-	case s.failing() || s.ending || s.resigned() || s.hub.lane(s.id).Conn() == nil:
+	case s.failing() || s.ending || s.resigned() || s.conn == nil && s.laneNow().Conn() == nil:
 		s.failUnsent(x.commands, x.mute)
 		return false, true
 	}
@@ -183,7 +184,7 @@ func (s *session) hangUp() {
 // down as long as the configuration says.
 func (s *session) join() bool {
 	s.flushLocal()
-	lane := s.hub.lane(s.id)
+	lane := s.laneNow()
 	if s.sit(lane.Conn()) {
 		return true
 	}
@@ -203,10 +204,42 @@ func (s *session) join() bool {
 	}
 }
 
+// laneNow is the lane for the session's commands. A newcomer takes the others' where there may be no
+// more lanes.
+func (s *session) laneNow() *batcher.Lane {
+	if !s.weight.past.Load() {
+		if l := s.hub.newcomers(); l.Conn() != nil || !s.p.lanesFull() {
+			return l
+		}
+	}
+	return s.hub.lane(s.id)
+}
+
+// settleIn takes a session off the newcomers' lane that is none any more, as soon as nothing of it
+// is in flight there and there is another lane.
+func (s *session) settleIn() {
+	if !s.newcomer || !s.weight.past.Load() || s.own != nil {
+		return
+	}
+	if l := s.hub.lane(s.id); l.Conn() == nil {
+		if !s.p.lanesFull() {
+			l.Want()
+		}
+		return
+	}
+	s.mu.Lock()
+	idle := s.outstanding == 0
+	s.mu.Unlock()
+	if idle {
+		s.newcomer = false
+		s.dropLane()
+	}
+}
+
 // laneless reports whether the session's key has no lane and may not get one, because
 // there are as many as the configuration allows.
 func (s *session) laneless() bool {
-	full := s.hub.lane(s.id).Conn() == nil && s.p.lanesFull()
+	full := s.laneNow().Conn() == nil && s.p.lanesFull()
 	if full {
 		s.p.met(LimitLanes, "served over private connections", "max_lanes", s.p.cfg.MaxLanes)
 	}
@@ -218,6 +251,7 @@ func (s *session) sit(c *batcher.Conn) bool {
 		return false
 	}
 	s.conn = c
+	s.newcomer = !s.weight.past.Load()
 	return true
 }
 

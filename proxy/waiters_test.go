@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -226,5 +227,53 @@ func TestLargeRepliesHavePlaces(t *testing.T) {
 	})
 	if n := count["lane silence"]; n < places-1 || n > places+1 {
 		t.Errorf("%d of %d on the lane, want about %d", n, len(clients), places)
+	}
+}
+
+// Who has had no reply yet does not stand before those who have: newcomers have a lane of their own, which
+// they leave for the others' as soon as they are known and nothing of theirs is under way.
+func TestNewcomersHaveALane(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	id := func(c *redistest.Client) string {
+		got, err := c.Do("GET", "id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		return fmt.Sprintf(":%d\r\n", c.id), args[0] == "GET" && args[1] == "id"
+	})
+	old := p.client()
+	trial := id(old)
+	until(t, "the others' lane", func() bool { return id(old) != trial })
+	others := id(old)
+	for range 3 {
+		c := p.client()
+		if got := id(c); got != trial {
+			t.Errorf("a newcomer's first command went over %q, want %q", got, trial)
+		}
+		if got := id(c); got != others {
+			t.Errorf("the second one went over %q, want %q", got, others)
+		}
+	}
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		switch {
+		case args[0] != "GET" || args[1] != "id":
+			return "", args[0] == "GET" && args[1] == "silence"
+		}
+		return fmt.Sprintf(":%d\r\n", c.id), true
+	})
+	busy := p.client()
+	if err := busy.Send(redistest.Command("GET", "id") + redistest.Command("GET", "silence")); err != nil {
+		t.Fatal(err)
+	}
+	expectReply(t, busy, trial)
+	if err := busy.SendCommand("GET", "silence"); err != nil { // behind the one that is under way
+		t.Fatal(err)
+	}
+	if got := id(old); got != others {
+		t.Errorf("over %q", got)
 	}
 }

@@ -120,7 +120,7 @@ func upstreamFlags(c *Config) Group {
 		{Name: "upstream-password-file", Arg: "PATH", field: textField(&c.UpstreamPasswordFile, checkSecretFile),
 			Help: "File with the password, read again at each handshake so that a rotated one takes effect."},
 		{Name: "upstream-conns", Arg: "N", field: intField(&c.UpstreamConns, 1, 64),
-			Help: "Shared connections per user, database and protocol version. One makes the largest batches."},
+			Help: "Shared connections per user, database and protocol version, beside one for clients that had no reply yet. One makes the largest batches."},
 		{Name: "max-lanes", Arg: "N", field: intField(&c.MaxLanes, 1, 65536),
 			Help: "Shared connections over all users, databases and protocol versions; over it, clients are served over private ones."},
 		{Name: "upstream-timeout", Arg: "DURATION", field: durationField(&c.UpstreamTimeout, 100*time.Millisecond, longest),
