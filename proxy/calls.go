@@ -18,21 +18,31 @@ var _ reclaim.Upstream = calls{}
 
 // Do implements reclaim.Upstream.
 func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n int) ([][]byte, error) {
-	return c.run(ctx, upstream.Key{User: upstream.User(as.User), DB: as.DB, Proto: as.Proto}, commands, n)
+	return c.run(ctx, keyOf(as), commands, newCollector(n, 0))
+}
+
+// DoUpTo implements reclaim.Upstream.
+func (c calls) DoUpTo(ctx context.Context, as reclaim.Identity, commands []byte, n, most int) ([][]byte, error) {
+	return c.run(ctx, keyOf(as), commands, newCollector(n, most))
+}
+
+func keyOf(as reclaim.Identity) upstream.Key {
+	return upstream.Key{User: upstream.User(as.User), DB: as.DB, Proto: as.Proto}
 }
 
 // Control implements reclaim.Upstream.
 func (c calls) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {
-	return c.run(ctx, c.p.ownKey(), commands, n)
+	return c.run(ctx, c.p.ownKey(), commands, newCollector(n, 0))
 }
 
-func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int) ([][]byte, error) {
+func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, w *collector) ([][]byte, error) {
+	n := w.left
 	h := c.p.hubOf(key)
 	defer c.p.leaveHub(h)
 	lane := h.lane(0)
 	for {
 		if lane.Conn() == nil && c.p.lanesFull() {
-			return c.runPrivately(ctx, h, commands, n)
+			return c.runPrivately(ctx, h, commands, w)
 		}
 		conn, err := lane.Await(ctx)
 		if err != nil {
@@ -43,7 +53,6 @@ func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int
 			lane.Replace(conn) // retired since, and perhaps somebody's own
 			continue
 		}
-		w := &collector{left: n, done: make(chan struct{})}
 		if conn.Submit(w, seat, commands, n) != nil {
 			conn.Leave(seat)
 			continue
@@ -59,12 +68,12 @@ func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int
 }
 
 // runPrivately is run where there may not be one more lane.
-func (c calls) runPrivately(ctx context.Context, h *hub, commands []byte, n int) ([][]byte, error) {
+func (c calls) runPrivately(ctx context.Context, h *hub, commands []byte, w *collector) ([][]byte, error) {
+	n := w.left
 	conn, err := h.borrow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", reclaim.ErrNotSent, err)
 	}
-	w := &collector{left: n, done: make(chan struct{})}
 	if conn.Submit(w, nil, commands, n) != nil {
 		conn.Close()
 		return nil, reclaim.ErrNotSent
@@ -85,6 +94,17 @@ type collector struct {
 	buf  []byte
 	err  error
 	done chan struct{}
+
+	most int // bytes that are kept of each reply, 0 for all
+	kept int // of the reply under way
+	ends []int
+	scan resp.ReplyScanner
+}
+
+// newCollector makes one for n replies, of each of which no more than most bytes are kept; 0
+// is all.
+func newCollector(n, most int) *collector {
+	return &collector{left: n, most: most, done: make(chan struct{})}
 }
 
 var _ batcher.Sink = (*collector)(nil)
@@ -97,8 +117,30 @@ func (w *collector) take(n int) {
 
 // Reply implements batcher.Sink.
 func (w *collector) Reply(b []byte, done, _ int) {
-	w.buf = append(w.buf, b...)
+	if w.most == 0 {
+		w.buf = append(w.buf, b...)
+	} else {
+		w.keep(b)
+	}
 	w.take(done)
+}
+
+// keep keeps the beginning of each reply.
+func (w *collector) keep(b []byte) {
+	for len(b) > 0 {
+		n, done, err := w.scan.Scan(b)
+		if err != nil {
+			w.err = err
+			return
+		}
+		k := min(n, w.most-w.kept)
+		w.buf = append(w.buf, b[:k]...)
+		if w.kept += k; done {
+			w.ends = append(w.ends, len(w.buf))
+			w.kept = 0
+		}
+		b = b[n:]
+	}
 }
 
 // Flush implements batcher.Sink.
@@ -124,6 +166,14 @@ func (w *collector) replies(n int) ([][]byte, error) {
 		return nil, w.err
 	}
 	list := make([][]byte, 0, n)
+	if w.most > 0 {
+		from := 0
+		for _, to := range w.ends {
+			list = append(list, w.buf[from:to:to])
+			from = to
+		}
+		return list, nil
+	}
 	for b := w.buf; len(b) > 0; {
 		m, err := frameLen(b)
 		if err != nil {

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"strings"
 	"testing"
 
+	"streamproxy/internal/resp"
 	"streamproxy/reclaim"
 )
 
@@ -21,6 +23,23 @@ func TestCallsLeaveTheirHub(t *testing.T) {
 	for key, h := range p.hubs {
 		if key.DB == 3 && h.users != 0 {
 			t.Errorf("%d users are left", h.users)
+		}
+	}
+}
+
+// Of a long reply no more is kept than is wanted, and the next one begins where it begins.
+func TestCallsKeepTheBeginningOfLongReplies(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	key := strings.Repeat("k", 1<<20)
+	commands := resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", "k"), "GET", key), "GET", "l")
+	replies, err := calls{p.Proxy}.DoUpTo(t.Context(), reclaim.Identity{Proto: 2}, commands, 3, 1000)
+	if err != nil || len(replies) != 3 {
+		t.Fatalf("%d replies, %v", len(replies), err)
+	}
+	for i, want := range []string{bulkReply("k"), bulkReply(key)[:1000], bulkReply("l")} {
+		if string(replies[i]) != want {
+			t.Errorf("%d: %d bytes, want %d", i, len(replies[i]), len(want))
 		}
 	}
 }

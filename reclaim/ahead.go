@@ -31,6 +31,7 @@ func (e *Engine) arrive(a *ahead) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.aheads, a)
+	e.reserved -= len(a.wishes)
 	e.claiming.Store(int64(len(e.aheads)))
 }
 

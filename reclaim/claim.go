@@ -42,7 +42,11 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	}
 	e.mu.Lock()
 	fence := e.fence.passed.Load()
-	wishes := e.wishes(p, cons, c, time.Now())
+	wishes, ok := e.wishes(p, cons, c, time.Now())
+	if !ok {
+		e.mu.Unlock()
+		return forward("large")
+	}
 	a := e.setOut(wishes, fence)
 	e.mu.Unlock()
 	defer e.arrive(a)
@@ -55,7 +59,7 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	for _, w := range wishes {
 		commands = w.append(commands, c)
 	}
-	replies, err := e.up.Do(ctx, s.id, commands, claimCommands*len(wishes))
+	replies, err := e.up.DoUpTo(ctx, s.id, commands, claimCommands*len(wishes), e.cfg.maxReply())
 	arrived := time.Now()
 	switch {
 	case errors.Is(err, ErrNotSent):
@@ -65,7 +69,11 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	}
 	own, left, reply := e.claimed(s.id, cons, c, a, replies, arrived)
 	e.giveBack(left) // what cannot be held
-	if reply == nil {
+	switch {
+	case reply == nil && own != nil:
+		e.restoreAll(ctx, []*batch{own})
+		return forward("large")
+	case reply == nil:
 		return forward("refused")
 	}
 	e.cfg.Events.local(m.name)
@@ -88,16 +96,26 @@ func (w *wish) append(dst []byte, c claimCall) []byte {
 }
 
 // wishes lists the stream asked about and the next hot ones of the consumer's
-// pass, as far as there is room to hold what they bring. The lock is held.
-func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) (list []wish) {
+// pass, as far as there is room to hold what they bring, and reserves memory for the
+// replies; ok is false if there is none even for the first. The lock is held.
+func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) (list []wish, ok bool) {
 	if p.hot == nil {
-		return nil
+		return nil, true
+	}
+	if !e.reserve(1) {
+		return nil, false
 	}
 	list = append(list, wish{p, p.hot, min(c.count, claimMost)})
-	room := e.cfg.MaxHeldEntries - e.heldN
-	if e.heldBytes >= e.cfg.MaxHeldBytes || cons.last == nil || !e.fence.quiet(e.made) {
-		return list
+	if e.heldBytes >= e.cfg.maxHeld() || cons.last == nil || !e.fence.quiet(e.made) {
+		return list, true
 	}
+	return append(list, e.further(p, cons, c, now)...), true
+}
+
+// further lists the next hot streams of the consumer's pass. Half of the memory for claims
+// is left to what is asked for. The lock is held.
+func (e *Engine) further(p *profile, cons *consumer, c claimCall, now time.Time) (list []wish) {
+	room := e.cfg.MaxHeldEntries - e.heldN
 	for _, next := range after(cons.last.streams, p.target.stream) {
 		t := e.targets[targetKey{cons.db, cons.user, next, cons.group}]
 		if t == nil || t.profiles[p.minIdle] == nil || cons.held[next] != nil || now.Before(cons.alone[next]) {
@@ -105,11 +123,14 @@ func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) 
 		}
 		q := t.profiles[p.minIdle]
 		n := min(c.count, claimMost, room)
-		if q.temper(now) != hot || n < 1 {
+		if q.temper(now) != hot || t.isLarge(now) || n < 1 {
 			continue
 		}
+		if !e.roomFor(claimShares/2) || !e.reserve(1) {
+			break
+		}
 		room -= n
-		if list = append(list, wish{q, q.hot, n}); len(list) > claimAhead {
+		if list = append(list, wish{q, q.hot, n}); len(list) == claimAhead {
 			break
 		}
 	}
@@ -129,7 +150,8 @@ func after(streams []string, one string) []string {
 
 // claimed takes the replies to a claim: the reply to the caller's own XAUTOCLAIM,
 // with the batch that it carries, and what could not be held of the rest. A nil
-// reply means that it could not be asked.
+// reply means that it could not be asked, or with a batch, which is to go back, that it
+// was too large.
 func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, replies [][]byte, arrived time.Time) (own *batch, left []*batch, reply []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +159,7 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, rep
 		b, raw := e.fulfilled(id, cons, w, replies[claimCommands*i:claimCommands*(i+1)], arrived)
 		if i == 0 {
 			own, reply = b, raw
-			if b != nil {
+			if b != nil && raw != nil {
 				cons.setCursor(w.p.target.stream, textOf(b.cursor))
 			}
 			continue
@@ -146,7 +168,7 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, rep
 			continue
 		}
 		b.asked, b.sent, b.fence = c.count, a.sent, a.fence
-		if a.spoiled[i] || e.outdated(b) || !arrived.Before(b.due()) || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
+		if raw == nil || a.spoiled[i] || e.outdated(b) || !arrived.Before(b.due()) || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
 			left = append(left, b)
 			continue
 		}
@@ -168,25 +190,23 @@ func refusal(replies [][]byte) string {
 }
 
 // fulfilled reads the replies to one wish. It returns the batch, nil if nothing was
-// claimed, and the raw reply of XAUTOCLAIM, nil if it was not executed. The lock is
-// held.
+// claimed, and the raw reply of XAUTOCLAIM, nil if it was not executed or is too large.
+// The lock is held.
 func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte, arrived time.Time) (*batch, []byte) {
 	t := w.p.target
-	done, err := elements(replies[claimCommands-1])
-	if isError(replies[0]) {
-		// Without MULTI, what was meant to be queued has been executed at once.
-		done, err = replies[1:claimCommands-1], nil
-	}
-	if err != nil || len(done) != 2 {
+	pending, raw, ok := executed(replies)
+	if !ok {
 		e.refused(t.targetKey, refusal(replies), arrived)
 		return nil, nil
 	}
-	raw := done[1]
 	if isError(raw) {
 		e.refused(t.targetKey, errorCode(raw), arrived)
 		return nil, raw
 	}
-	listed, _ := parsePending(done[0]) // unknown entries are delivered all the same
+	listed, _ := parsePending(pending) // unknown entries are delivered all the same
+	if !isWhole(raw) {
+		return e.tooLarge(id, cons, w, listed, arrived), nil
+	}
 	b, ok := newBatch(w.p, cons, id, raw, arrived)
 	if !ok {
 		return nil, raw
@@ -204,4 +224,35 @@ func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte
 		return nil, w.p.empty
 	}
 	return b, raw
+}
+
+// executed finds the replies to XPENDING and XAUTOCLAIM among those to one wish. The second
+// may be cut.
+func executed(replies [][]byte) (pending, raw []byte, ok bool) {
+	if isError(replies[0]) {
+		// Without MULTI, what was meant to be queued has been executed at once.
+		return replies[1], replies[2], true
+	}
+	exec := replies[claimCommands-1]
+	n, pos := arrayHead(exec)
+	if n != 2 {
+		return nil, nil, false
+	}
+	if _, size, err := resp.Parse(exec[pos:]); err == nil {
+		return exec[pos : pos+size], exec[pos+size:], true
+	}
+	return nil, nil, true // cut within the list: owners with names that long
+}
+
+// tooLarge is what has been claimed and is not here as a whole, to be given back. The
+// server says the rest from now on. The lock is held.
+func (e *Engine) tooLarge(id Identity, cons *consumer, w wish, listed []pendingEntry, arrived time.Time) *batch {
+	t := w.p.target
+	e.enlarge(t, arrived)
+	b := &batch{profile: w.p, consumer: cons, id: id, at: arrived}
+	for i := range listed {
+		b.entries = append(b.entries, entry{id: listed[i].id, was: &listed[i]})
+	}
+	e.cfg.Events.entries("claimed", t.stream, t.group, min(len(listed), w.count))
+	return b
 }

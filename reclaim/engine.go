@@ -52,6 +52,7 @@ type Engine struct {
 	held       map[*batch]struct{}
 	heldN      int
 	heldBytes  int64
+	reserved   int // replies to claims under way
 	parked     map[*Parked]struct{}
 	tokens     map[tokenKey]grant
 	scripts    map[scriptKey]struct{}

@@ -21,7 +21,7 @@ type Events struct {
 	Observed func(command string, differed bool)
 	// Forwarded reports a command of the reclaim pass that was left to the server:
 	// "unknown", "expired", "form", "start", "min_idle", "denied", "draining", "unsent",
-	// "refused", "observe".
+	// "refused", "large", "observe".
 	Forwarded func(reason string)
 	// Entries reports entries that were "claimed", "delivered", "given_back" or found
 	// "deleted" in a claim.

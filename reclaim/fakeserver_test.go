@@ -35,6 +35,7 @@ type fakeServer struct {
 	acked   []string          // stream and id of each entry acked
 	multi   bool
 	queued  [][]string
+	sizes   map[fakeID]int // of the values of entries that are not small
 	history map[fakeID][]string
 	changed chan struct{} // closed and replaced when entries arrive
 }
@@ -83,6 +84,7 @@ func newFakeServer() *fakeServer {
 		scripts: make(map[string]bool),
 		denied:  make(map[string]bool),
 		counts:  make(map[string]int),
+		sizes:   make(map[fakeID]int),
 		history: make(map[fakeID][]string),
 		changed: make(chan struct{}),
 	}
@@ -97,6 +99,19 @@ var errLost = errors.New("the connection was lost")
 
 func (f *fakeServer) Do(ctx context.Context, _ Identity, commands []byte, n int) ([][]byte, error) {
 	return f.serve(ctx, false, commands, n)
+}
+
+func (f *fakeServer) DoUpTo(ctx context.Context, _ Identity, commands []byte, n, most int) ([][]byte, error) {
+	list, err := f.serve(ctx, false, commands, n)
+	return upTo(list, most), err
+}
+
+// upTo cuts replies as DoUpTo does.
+func upTo(list [][]byte, most int) [][]byte {
+	for i, r := range list {
+		list[i] = r[:min(len(r), most):min(len(r), most)]
+	}
+	return list
 }
 
 func (f *fakeServer) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {

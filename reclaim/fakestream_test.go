@@ -111,12 +111,18 @@ func (f *fakeServer) readFresh(name string, g *fakeGroup, r groupRead) (entries 
 		g.last = id
 		g.pel[id] = &fakePending{owner: r.consumer, at: time.Now(), count: 1}
 		f.note(id, "read", r.consumer)
-		entries = append(entries, fakeEntry(id))
+		entries = append(entries, f.entry(id))
 	}
 	return entries
 }
 
-func fakeEntry(id fakeID) string { return array(bulkOf(id.String()), array(bulkOf("k"), bulkOf("v"))) }
+func (f *fakeServer) entry(id fakeID) string {
+	value := "v"
+	if size := f.sizes[id]; size > 0 {
+		value = strings.Repeat("v", size)
+	}
+	return array(bulkOf(id.String()), array(bulkOf("k"), bulkOf(value)))
+}
 
 func (f *fakeServer) xack(args []string) string {
 	g, _ := f.group(args[1], args[2])
@@ -262,7 +268,7 @@ func (f *fakeServer) xclaim(args []string) string {
 		if justID {
 			out = append(out, bulkOf(s))
 		} else {
-			out = append(out, fakeEntry(id))
+			out = append(out, f.entry(id))
 		}
 	}
 	return array(out...)
@@ -301,7 +307,7 @@ func (f *fakeServer) xautoclaim(args []string) string {
 		p.owner, p.at = owner, time.Now()
 		p.count++
 		f.note(id, "autoclaimed", owner)
-		out = append(out, fakeEntry(id))
+		out = append(out, f.entry(id))
 	}
 	return array(bulkOf(cursor), array(out...), array(gone...))
 }

@@ -14,20 +14,12 @@ var errShape = errors.New("reclaim: unexpected reply")
 // elements cuts an array into the raw frames of its elements. A null array has
 // none.
 func elements(raw []byte) ([][]byte, error) {
-	if len(raw) == 0 || raw[0] != '*' {
-		return nil, errShape
-	}
-	end := bytes.Index(raw, crlf)
-	if end < 0 {
-		return nil, errShape
-	}
-	n, err := strconv.Atoi(string(raw[1:end]))
-	if err != nil {
+	n, pos := arrayHead(raw)
+	if pos == 0 {
 		return nil, errShape
 	}
 	var list [][]byte
-	pos := end + len(crlf)
-	for range max(n, 0) {
+	for range n {
 		_, size, err := resp.Parse(raw[pos:])
 		if err != nil {
 			return nil, err
@@ -36,6 +28,20 @@ func elements(raw []byte) ([][]byte, error) {
 		pos += size
 	}
 	return list, nil
+}
+
+// arrayHead reads how many elements an array has, a null array none, and where they begin:
+// at 0 if it is no array.
+func arrayHead(raw []byte) (n, pos int) {
+	end := bytes.Index(raw, crlf)
+	if end < 0 || raw[0] != '*' {
+		return 0, 0
+	}
+	n, err := strconv.Atoi(string(raw[1:end]))
+	if err != nil {
+		return 0, 0
+	}
+	return max(n, 0), end + len(crlf)
 }
 
 // frames cuts n consecutive replies into frames.

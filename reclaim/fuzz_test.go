@@ -160,6 +160,11 @@ func (h *hostile) Do(_ context.Context, _ Identity, commands []byte, n int) ([][
 	return h.answer(n)
 }
 
+func (h *hostile) DoUpTo(ctx context.Context, as Identity, commands []byte, n, most int) ([][]byte, error) {
+	list, err := h.Do(ctx, as, commands, n)
+	return upTo(list, most), err
+}
+
 func (h *hostile) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {
 	return h.Do(ctx, Identity{}, commands, n)
 }

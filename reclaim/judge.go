@@ -144,6 +144,8 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 		e.cfg.Events.local(m.name)
 		delete(cons.cursors, c.stream)
 		return answer(m.wrap(p.empty))
+	case t.isLarge(now):
+		return pass("large")
 	default:
 		return s.deferred(func(ctx context.Context) Verdict { return s.claimNow(ctx, p, cons, c, m) })
 	}

@@ -103,6 +103,10 @@ type Config struct {
 	// fetched it yet. At the cap, claims are made for the caller alone.
 	MaxHeldEntries int
 	MaxHeldBytes   int64
+	// MaxClaimBytes bounds the replies to all claims under way that are made here; it is
+	// shared out among them, and what is larger is left to the server. 0 is no limit for
+	// all together; one may have 8 MiB. It bounds what is held, too.
+	MaxClaimBytes int64
 	// Instance names this process among the proxies that share leases; it must be
 	// unique. New makes one up if it is empty.
 	Instance string
@@ -136,6 +140,7 @@ func (c Config) Validate() error {
 	fault(c.KeyPrefix == "", "reclaim-key-prefix: must not be empty")
 	fault(c.MaxHeldEntries < 0, "reclaim-max-held-entries: %d is negative", c.MaxHeldEntries)
 	fault(c.MaxHeldBytes < 0, "reclaim-max-held-bytes: %d is negative", c.MaxHeldBytes)
+	fault(c.MaxClaimBytes < 0, "reclaim: MaxClaimBytes %d is negative", c.MaxClaimBytes)
 	for _, l := range c.Locks {
 		fault(!strings.Contains(l, "{stream}"), "reclaim-lock: %q does not contain {stream}", l)
 	}

@@ -206,27 +206,54 @@ type search struct {
 	next   string // where the next page begins
 	found  []pendingEntry
 	others bool // the list was read to its end and all of it is found
+	alone  bool // entries are too large for more than one at a time
 }
 
 // claim claims for the read what is ready.
 func (p *Parked) claim(ctx context.Context) []*batch {
 	e := p.s.e
 	e.mu.Lock()
-	ready, _ := e.ready(p, time.Now())
-	var searches []*search
-	for _, q := range ready {
-		p.rs.consumer.tried[q] = q.round
-		searches = append(searches, &search{p: q, from: q.hot, next: q.hot.id})
-	}
+	searches := p.searches(time.Now())
 	e.mu.Unlock()
 	if len(searches) == 0 {
 		return nil
 	}
+	defer p.leaveRoom()
 	batches, err := p.claimAll(ctx, searches)
 	if err != nil {
 		e.cfg.Logger.Warn("a parked read could not be given reclaimable entries", "group", p.call.group, "error", err)
 	}
 	return batches
+}
+
+// searches lists where to look, and reserves memory for the reply if that is anywhere. A
+// stream with large entries is not looked at along with others. The lock is held.
+func (p *Parked) searches(now time.Time) (list []*search) {
+	e := p.s.e
+	ready, _ := e.ready(p, now)
+	if len(ready) == 0 || !e.reserve(1) {
+		return nil
+	}
+	for _, q := range ready {
+		s := &search{p: q, from: q.hot, next: q.hot.id, alone: q.target.isLarge(now)}
+		if s.alone && len(list) > 0 {
+			continue
+		}
+		p.rs.consumer.tried[q] = q.round
+		if s.alone && q.target.giant != "" {
+			s.next = "(" + q.target.giant
+		}
+		if list = append(list, s); s.alone {
+			break
+		}
+	}
+	return list
+}
+
+func (p *Parked) leaveRoom() {
+	p.s.e.mu.Lock()
+	defer p.s.e.mu.Unlock()
+	p.s.e.reserved--
 }
 
 // claimAll lists what is idle, by pages, and claims by id what may be given.
@@ -255,7 +282,7 @@ func (p *Parked) claimAll(ctx context.Context, searches []*search) ([]*batch, er
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	replies, err := p.s.e.up.Do(ctx, p.id, commands, len(asked))
+	replies, err := p.s.e.up.DoUpTo(ctx, p.id, commands, len(asked), p.s.e.cfg.maxReply()/len(asked))
 	if err != nil {
 		return nil, err
 	}
@@ -292,6 +319,9 @@ func (p *Parked) list(ctx context.Context, searches []*search) (more []*search, 
 // take chooses from one page and reports whether another is wanted.
 func (p *Parked) take(s *search, list []pendingEntry) (more bool) {
 	limit := p.limit()
+	if s.alone {
+		limit = 1
+	}
 	own := false
 	for i, en := range list {
 		if en.owner == p.call.consumer && !s.p.own {
@@ -329,10 +359,13 @@ func (p *Parked) appendClaim(dst []byte, s *search) []byte {
 	return resp.AppendCommand(dst, args...)
 }
 
-// batch takes the reply to a claim by id.
+// batch takes the reply to a claim by id. What is cut off it goes back.
 func (p *Parked) batch(s *search, raw []byte, arrived time.Time) *batch {
-	list, err := elements(raw)
-	if err != nil || len(list) == 0 {
+	list, all := wholeElements(raw)
+	if !all {
+		p.cut(s, list, arrived)
+	}
+	if len(list) == 0 {
 		return nil
 	}
 	b := &batch{profile: s.p, consumer: p.rs.consumer, id: p.id, at: arrived}
@@ -346,6 +379,30 @@ func (p *Parked) batch(s *search, raw []byte, arrived time.Time) *batch {
 		return nil
 	}
 	return b
+}
+
+// cut gives back what has been claimed beyond the entries that are here.
+func (p *Parked) cut(s *search, here [][]byte, arrived time.Time) {
+	e := p.s.e
+	b := &batch{profile: s.p, consumer: p.rs.consumer, id: p.id, at: arrived}
+	got := make(map[string]bool, len(here))
+	for _, en := range here {
+		got[entryID(en)] = true
+	}
+	for i := range s.found {
+		if en := &s.found[i]; !got[en.id] {
+			b.entries = append(b.entries, entry{id: en.id, was: en})
+		}
+	}
+	s.others = false
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.enlarge(s.p.target, arrived)
+	if s.alone && len(b.entries) > 0 {
+		s.p.target.giant = b.entries[0].id
+	}
+	e.cfg.Events.entries("claimed", s.p.target.stream, s.p.target.group, len(b.entries))
+	e.giveBackLocked([]*batch{b})
 }
 
 // done notes what a search has come to.

@@ -23,6 +23,10 @@ type target struct {
 	// local: until then a lock sequence that began here goes on here, whatever
 	// becomes of the profiles.
 	local time.Time
+	// large: until then claims are left to the server, because entries were too large.
+	large time.Time
+	// giant is an entry that is too large even alone: blocked readers get what is behind it.
+	giant string
 	// holding counts the batches held for consumers that will come for them.
 	holding int
 }

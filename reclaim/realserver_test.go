@@ -52,6 +52,11 @@ func (u *realUpstream) Do(_ context.Context, as Identity, commands []byte, n int
 	return replies, nil
 }
 
+func (u *realUpstream) DoUpTo(ctx context.Context, as Identity, commands []byte, n, most int) ([][]byte, error) {
+	list, err := u.Do(ctx, as, commands, n)
+	return upTo(list, most), err
+}
+
 func (u *realUpstream) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {
 	return u.Do(ctx, Identity{Proto: 2}, commands, n)
 }

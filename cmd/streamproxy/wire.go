@@ -70,6 +70,7 @@ func reclaimConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) recl
 		KeyPrefix:      c.ReclaimKeyPrefix,
 		MaxHeldEntries: c.ReclaimMaxHeldEntries,
 		MaxHeldBytes:   c.ReclaimMaxHeldBytes,
+		MaxClaimBytes:  c.MemoryLimit.Value / 4, // a claim is copied on its way
 		Events:         reclaimEvents(m.Reclaim),
 		Logger:         log,
 	}

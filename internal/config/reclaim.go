@@ -24,7 +24,7 @@ func reclaimFlags(c *Config) Group {
 		{Name: "reclaim-max-held-entries", Arg: "N", field: intField(&c.ReclaimMaxHeldEntries, 0, maxCount),
 			Help: "Entries held, for a second at most, for consumers that are about to ask for them. 0 claims for the one that asks alone."},
 		{Name: "reclaim-max-held-bytes", Arg: "SIZE", field: sizeField(&c.ReclaimMaxHeldBytes, 0, largest),
-			Help: "Bytes of these entries; once they are reached, nothing more is held."},
+			Help: "Bytes of these entries; once they are reached, nothing more is held. A quarter of --memory-limit, if that is less."},
 	}}
 }
 

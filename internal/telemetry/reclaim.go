@@ -12,7 +12,7 @@ import (
 var (
 	reclaimResults = []string{"led", "followed", "failed", "denied", otherLabel}
 	localCommands  = []string{"xautoclaim", "multi", "get", "set", "evalsha", "script", otherLabel}
-	forwardReasons = []string{"unknown", "expired", "form", "start", "min_idle", "denied", "draining", "unsent", "refused", "observe", otherLabel}
+	forwardReasons = []string{"unknown", "expired", "form", "start", "min_idle", "denied", "draining", "unsent", "refused", "large", "observe", otherLabel}
 	observeResults = []string{"same", "differed"}
 	entryActions   = []string{"claimed", "delivered", "given_back", "deleted"}
 )
