@@ -167,9 +167,3 @@ func (s *session) deny(cmd resp.Command) {
 	}
 	s.ask(d.standIns[rule], func([]byte) []byte { return d.replies[rule] })
 }
-
-// undecided reports whether the command under way may turn out to be denied: its second
-// word is not there yet, and may be a short one.
-func (s *session) undecided() bool {
-	return s.scan.Inline() || len(s.scan.Args()) < 2 && s.scan.Size() < largeCommand
-}

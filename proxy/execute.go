@@ -27,7 +27,7 @@ type stretch struct {
 // a command has to be waited for, and at the end of the session.
 func (s *session) execute(b []byte) int {
 	if s.pinned != nil {
-		return s.passOn(b)
+		return s.sift(b)
 	}
 	if s.body != nil {
 		return s.streamOn(b)
@@ -47,7 +47,7 @@ func (s *session) execute(b []byte) int {
 			return len(b)
 		}
 		if !done {
-			if s.scan.Declared() <= largeCommand || s.scan.Inline() || s.p.denials != nil && s.undecided() {
+			if s.withhold() {
 				break
 			}
 			s.submitRun(b, run)

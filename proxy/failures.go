@@ -22,9 +22,15 @@ const (
 	maxFailurePause = 5 * time.Second
 )
 
-// refuseCredentials answers wrong credentials with reply, in due time. Only this session
-// waits for it.
+// refuseCredentials answers wrong credentials with reply, in due time.
 func (s *session) refuseCredentials(reply []byte) {
+	s.slowDown()
+	s.answer(reply)
+}
+
+// slowDown counts wrong credentials and waits until it is time to tell that they are. Only this
+// session waits.
+func (s *session) slowDown() {
 	if s.failures == nil {
 		s.failures = rate.NewLimiter(sessionFailuresPerSecond, sessionFailureBurst)
 	}
@@ -32,7 +38,6 @@ func (s *session) refuseCredentials(reply []byte) {
 		s.waitIdle()
 		s.pause(d)
 	}
-	s.answer(reply)
 }
 
 // failurePause counts one failure and returns how long it is kept back.

@@ -232,9 +232,6 @@ func (c *player) expect(args []string) {
 }
 
 func (c *player) inline(id string) {
-	if c.pinned {
-		return // passes untouched, and the fake server cannot split it
-	}
 	c.unsent.WriteString("ECHO  " + id + "\r\n")
 	c.expect([]string{"ECHO", id})
 }
@@ -263,7 +260,7 @@ func (c *player) odd(variant int) {
 	switch {
 	case variant == 0 || c.multi():
 		c.command("RESET")
-		c.name = "" // a pinned session stays so if RESET comes in crumbs
+		c.name, c.pinned = "", false
 	case variant == 1:
 		c.command("SUBSCRIBE", "ch")
 		c.pinned = true

@@ -32,6 +32,7 @@ const provenFor = 3 * time.Second
 type identities struct {
 	failures *rate.Limiter // see failures.go
 	salt     [32]byte
+	nobody   login // whom the server knows no user of, see login.go
 
 	mu    sync.Mutex
 	users map[upstream.User]*identity
@@ -49,6 +50,7 @@ func newIdentities() *identities {
 	ids := &identities{
 		failures: rate.NewLimiter(failuresPerSecond, failureBurst),
 		users:    map[upstream.User]*identity{},
+		nobody:   login{user: "streamproxy:" + rand.Text()},
 	}
 	ids.provers.turns.free = maxProvers
 	_, _ = rand.Read(ids.salt[:]) // never fails, says its documentation
@@ -173,18 +175,11 @@ func (s *session) identify(name, password string, question []byte) (user upstrea
 	user = ids.user(name, password)
 	itself := name == s.p.ownUser() && !s.p.anonymous() // whose connections prove nothing
 	if itself || !ids.enterProven(user) {
-		ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
-		defer cancel()
-		refusal, err := s.prove(ctx, s.rankOf(user), question)
-		if err != nil {
-			if !errors.Is(err, errGone) {
-				s.p.noteDown(err)
-			}
-			s.hangUp()
+		refusal, ok := s.tryLogin(user, question)
+		if !ok {
 			return user, false
 		}
 		if refusal != nil {
-			ids.doubt(user)
 			s.refuseCredentials(refusal)
 			return user, false
 		}
@@ -198,6 +193,25 @@ func (s *session) identify(name, password string, question []byte) (user upstrea
 		}
 	}
 	return user, true
+}
+
+// tryLogin asks the server about the credentials of a user, and returns its refusal if they are
+// wrong. If it cannot be asked, the session ends.
+func (s *session) tryLogin(user upstream.User, question []byte) (refusal []byte, ok bool) {
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait + s.p.cfg.DialTimeout)
+	defer cancel()
+	refusal, err := s.prove(ctx, s.rankOf(user), question)
+	if refusal != nil {
+		s.p.identities.doubt(user)
+	}
+	if err == nil {
+		return refusal, true
+	}
+	if !errors.Is(err, errGone) {
+		s.p.noteDown(err)
+	}
+	s.hangUp()
+	return nil, false
 }
 
 // rankOf is the rank of a session's question.

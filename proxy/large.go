@@ -31,11 +31,13 @@ func (s *session) beginLarge(b []byte) int {
 	case s.refuse():
 	case route.Class == ClassDenied:
 		s.deny(cmd)
+	case saysWho(route.Verb):
+		s.refuseLongLogin()
 	case route.Class == ClassShared, route.Class == ClassBlocking, route.Class == ClassUnknown:
 		s.openBody(b, cmd, route)
 	default: // a state command of this size makes no sense; the server may say so
 		s.body = nil
-		s.pinSize, s.crumbs = len(b), append([]byte(nil), b[:min(len(b), maxCrumbs)]...)
+		s.pinSize = len(b)
 		if s.own != nil {
 			s.pinOwn(b)
 		} else {
@@ -44,6 +46,17 @@ func (s *session) beginLarge(b []byte) int {
 		s.ending = s.ending || s.pinned == nil // the rest of it is no command
 	}
 	return len(b)
+}
+
+// withhold reports whether the command under way has to wait for more of it: it may be a small
+// one, or it is not known yet which one it is, and whether it may pass.
+func (s *session) withhold() bool {
+	words := 1
+	if s.p.denials != nil {
+		words = 2
+	}
+	return s.scan.Declared() <= largeCommand || s.scan.Inline() ||
+		len(s.scan.Args()) < words && s.scan.Size() < largeCommand
 }
 
 // openBody starts streaming a large command over a private connection.

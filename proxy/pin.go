@@ -9,10 +9,10 @@ import (
 	"streamproxy/internal/resp"
 )
 
-// A pinned session owns a private connection until it leaves: bytes pass in both
-// directions untouched. That is right for any command whatsoever. What the client
-// sends is framed on the side, for one purpose: RESET ends the state for which the
-// session was pinned, so the session returns to the lane behind it.
+// A pinned session owns a private connection until it leaves: what the server sends passes
+// untouched, and what the client sends passes command by command, see sift.go. That is right
+// for any command whatsoever. RESET ends the state for which the session was pinned, so the
+// session returns to the lane behind it.
 
 // pipe passes the bytes of a session's own connection to its session, and tells it
 // of the connection's end.
@@ -42,15 +42,7 @@ const (
 const skipCommand = "*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n"
 
 // skips recognises CLIENT REPLY SKIP.
-func skips(raw []byte) bool {
-	if len(raw) > 0 && raw[0] != '*' {
-		return strings.EqualFold(strings.Join(strings.Fields(string(raw)), " "), "client reply skip")
-	}
-	return strings.EqualFold(string(raw), skipCommand)
-}
-
-// maxCrumbs is how much of a command that comes in pieces is kept to see whether it is that.
-const maxCrumbs = 2 * len(skipCommand)
+func skips(raw []byte) bool { return strings.EqualFold(string(raw), skipCommand) }
 
 // Reply implements batcher.Sink.
 func (r *pipe) Reply(b []byte, _, _ int) {
@@ -178,64 +170,6 @@ func (s *session) pinTo(c *batcher.Conn, cmd []byte) {
 	if len(cmd) > 0 {
 		_ = c.WriteBody(cmd, false) // its reader tells of its end
 	}
-}
-
-// passOn sends bytes of a pinned session, up to and including a RESET, and returns
-// how many. The end of its connection is told by its reader, so an error needs no
-// handling here.
-func (s *session) passOn(b []byte) int {
-	if s.p.denials != nil {
-		return s.sift(b)
-	}
-	n, reset := s.untilReset(b)
-	s.announce()
-	if reset {
-		s.expectReset()
-		b = resp.AppendCommand(append([]byte(nil), b[:n]...), "QUIT")
-		_ = s.pinned.WriteBody(b, false)
-		return n
-	}
-	_ = s.pinned.WriteBody(b[:n], false)
-	return n
-}
-
-// untilReset frames what the client sends and returns where to stop: behind a RESET
-// or at the end of b.
-func (s *session) untilReset(b []byte) (n int, reset bool) {
-	for n < len(b) {
-		if s.unframed {
-			s.passing(resp.Command{}, false)
-			break
-		}
-		m, done, err := s.scan.Scan(b[n:])
-		if err != nil { // the server will say what it thinks of it
-			s.unframed = true
-			continue
-		}
-		n += m
-		s.pinSize += m
-		raw := b[n-m : n]
-		if !done || s.pinSize > m { // in pieces
-			s.crumbs = append(s.crumbs, raw[:min(m, maxCrumbs-len(s.crumbs))]...)
-		}
-		whole := done && s.pinSize == m // else it is longer than this word or comes in crumbs
-		cmd := resp.Command{Raw: raw, Args: s.scan.Args()}
-		s.passing(cmd, whole && !s.scan.Inline())
-		if !done {
-			break
-		}
-		s.pinSize = 0
-		if whole && cmd.Len() == 1 && fold(cmd.Arg(0), "reset") {
-			return n, true
-		}
-		if !whole {
-			raw, s.crumbs = s.crumbs, nil
-		}
-		if cmd.Len() > 0 {
-			s.skipping = len(raw) < maxCrumbs && skips(raw)
-		}
-	}
-	return len(b), false
 }
 
 // expectReset holds further commands until RESET has been answered, which it never is

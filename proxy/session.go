@@ -42,14 +42,13 @@ type session struct {
 	line    []byte              // an inline command, re-encoded
 	spans   []resp.Span
 	body    *body         // a large command under way, see large.go
-	pinned  *batcher.Conn // passes bytes untouched, see pin.go
+	pinned  *batcher.Conn // its own until it leaves, see pin.go
 	own     *batcher.Conn // carries a transaction; s.conn is the same, see transaction.go
 	tx      tx
-	// Of a pinned session: what it sends is not framed (any more), and how much of the
-	// command under way has been passed on.
+	// Of a pinned session: it has sent what is no command, and how much of the large command
+	// under way has been passed on.
 	unframed bool
 	pinSize  int
-	crumbs   []byte          // the beginning of what came in pieces
 	withheld bool            // what is left of that command is not passed on, see sift.go
 	meddling bool            // some of what is about to be passed on concerns reclaim, see unseen.go
 	skipping bool            // the last command was CLIENT REPLY SKIP

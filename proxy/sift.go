@@ -7,12 +7,15 @@ import (
 	"streamproxy/internal/resp"
 )
 
-// Where commands are denied, what a pinned session sends does not pass untouched: it is
-// sifted. A command is held until it is known to be none of those that are denied, and
-// what the proxy cannot frame, and the server perhaps can, does not pass at all.
+// What a pinned session sends is sifted. A command is held until it is whole, or known to be
+// a large one, and to be none of those that the proxy must look at: a RESET, which ends the
+// state for which the session was pinned; credentials, which the server alone would judge in
+// another way, see login.go; and what is denied. What the proxy cannot frame, and the server
+// perhaps can, does not pass at all: it may be any of them.
 
 // sift passes on what the commands at the start of b may, up to and including a RESET,
-// and returns how many bytes that took. As with passOn, errors need no handling here.
+// and returns how many bytes that took. The end of its connection is told by its reader,
+// so an error needs no handling here.
 func (s *session) sift(b []byte) (n int) {
 	if s.unframed {
 		return len(b)
@@ -24,10 +27,7 @@ func (s *session) sift(b []byte) (n int) {
 		m, stop = s.siftOne(out, b[n:])
 		n += m
 	}
-	if len(out.b) > 0 {
-		s.announce()
-		_ = s.pinned.WriteBody(out.b, false)
-	}
+	s.passOn(out)
 	if s.unframed {
 		s.breakOff()
 		return len(b)
@@ -35,9 +35,18 @@ func (s *session) sift(b []byte) (n int) {
 	return n
 }
 
-// siftOne adds to out what may pass of the command at the start of b, or a stand-in for
-// it, and returns how many bytes of b that took. It stops the sifting at a command that
-// has to be held, at a RESET, and at what is no command.
+// passOn sends what has been sifted.
+func (s *session) passOn(out *buffer) {
+	if len(out.b) > 0 {
+		s.announce()
+		_ = s.pinned.WriteBody(out.b, false)
+		out.b = out.b[:0]
+	}
+}
+
+// siftOne adds to out what may pass of the command at the start of b, or what the server
+// gets instead, and returns how many bytes of b that took. It stops the sifting at a command
+// that has to be held, at a RESET, at what is no command, and at the session's end.
 func (s *session) siftOne(out *buffer, b []byte) (n int, stop bool) {
 	at := 0
 	if s.partial {
@@ -52,7 +61,7 @@ func (s *session) siftOne(out *buffer, b []byte) (n int, stop bool) {
 		s.siftRest(out, b[:n], done)
 		return n, false
 	}
-	if s.partial = !done && s.undecided(); s.partial {
+	if s.partial = !done && s.withhold(); s.partial {
 		return 0, true
 	}
 	defer s.trimLine()
@@ -61,26 +70,45 @@ func (s *session) siftOne(out *buffer, b []byte) (n int, stop bool) {
 		s.unframe(err)
 		return 0, true
 	}
-	denied := s.p.table.Load().Classify(cmd).Class == ClassDenied
-	if cmd.Len() > 0 {
-		s.skipping = done && !denied && skips(cmd.Raw)
+	withheld, stop := s.pick(out, cmd, done)
+	if !done {
+		s.scan.StopRecording()
+		s.pinSize, s.withheld = n, withheld
 	}
+	return n, stop
+}
+
+// pick adds to out what the server gets for a command; done says that it is whole. withheld:
+// what is still to come of it does not pass. stop: nothing may follow now.
+func (s *session) pick(out *buffer, cmd resp.Command, done bool) (withheld, stop bool) {
+	if cmd.Len() == 0 {
+		out.b = append(out.b, cmd.Raw...) // replicas say that they are there so
+		return false, false
+	}
+	route := s.p.table.Load().Classify(cmd)
+	s.skipping = done && route.Class != ClassDenied && skips(cmd.Raw)
 	switch {
-	case denied:
+	case route.Class == ClassDenied:
 		out.b = append(out.b, s.standIn(cmd)...)
+		return true, false
+	case saysWho(route.Verb):
+		s.passOn(out) // nothing waits for the judgement
+		if !done {
+			out.b = append(out.b, s.wrongLogin()...)
+			return true, false
+		}
+		raw, ok := s.vet(cmd, route.Verb)
+		out.b = append(out.b, raw...)
+		s.ending = s.ending || !ok
+		return true, !ok
 	case done && cmd.Len() == 1 && fold(cmd.Arg(0), "reset"):
 		s.expectReset()
 		out.b = resp.AppendCommand(append(out.b, cmd.Raw...), "QUIT")
-		return n, true
-	default:
-		s.passing(cmd, done)
-		out.b = append(out.b, cmd.Raw...)
+		return false, true
 	}
-	if !done {
-		s.scan.StopRecording()
-		s.pinSize, s.withheld = n, denied
-	}
-	return n, false
+	s.passing(cmd, done)
+	out.b = append(out.b, cmd.Raw...)
+	return false, false
 }
 
 // siftRest adds more of a command about which has been decided.

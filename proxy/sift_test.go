@@ -113,6 +113,58 @@ func TestLargeCommandPins(t *testing.T) {
 	}
 }
 
+// A command of a pinned session that the proxy has to look at is seen in whatever pieces it comes, and
+// no byte of it has left before.
+func TestCommandsInPiecesAreSeen(t *testing.T) {
+	p := startProxy(t, startFake(t), func(c *Config) { c.RequirePass = func() (string, error) { return "pw", nil } })
+	nobody := p.identities.nobody.user
+	for line, want := range map[string]string{
+		"RESET":             redistest.Command("RESET") + redistest.Command("QUIT"),
+		"AUTH pw":           redistest.Command("AUTH", "default", ""),
+		"AUTH default x":    redistest.Command("AUTH", nobody, ""),
+		"HELLO 3":           redistest.Command("HELLO", "3"),
+		"CLIENT REPLY SKIP": redistest.Command("CLIENT", "REPLY", "SKIP"),
+	} {
+		for _, raw := range []string{redistest.Command(strings.Fields(line)...), line + "\r\n"} {
+			for at := 1; at < len(raw); at++ {
+				near, far := net.Pipe()
+				s := newSession(p.Proxy, near)
+				out := takeBuffer()
+				if n, stop := s.siftOne(out, []byte(raw[:at])); n != 0 || !stop || len(out.b) > 0 {
+					t.Errorf("%q: %d bytes are taken, %q is sent", raw[:at], n, out.b)
+				}
+				n, _ := s.siftOne(out, []byte(raw))
+				if n != len(raw) || string(out.b) != want || s.resetting != (line == "RESET") || s.skipping != strings.HasSuffix(line, "SKIP") {
+					t.Errorf("%q and the rest: %q is sent, want %q; resetting %v, skipping %v", raw[:at], out.b, want, s.resetting, s.skipping)
+				}
+				out.release()
+				near.Close()
+				far.Close()
+			}
+		}
+	}
+}
+
+// No byte of a large command leaves before it is known which one it is: on a connection for commands
+// that the proxy does not know, a HELLO could have made the server let somebody else in.
+func TestALargeCommandIsHeldUntilItIsKnown(t *testing.T) {
+	p := startProxy(t, startFake(t), nil)
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	s := newSession(p.Proxy, near)
+	raw := []byte("*20000\r\n$5\r\nHELLO\r\n$1\r\n3\r\n")
+	known := strings.Index(string(raw), "$1")
+	for n := 1; n < known; n++ {
+		if took := s.execute(raw[:n]); took != 0 || s.body != nil {
+			t.Fatalf("%q: %d bytes are taken", raw[:n], took)
+		}
+	}
+	if took := s.execute(raw[:known]); took != known || s.body == nil || s.body.e != nil {
+		t.Errorf("%d bytes are taken, want %d; %+v", took, known, s.body)
+	}
+}
+
 // Whatever the pieces in which replies come, those to stand-ins are replaced, and nothing else is
 // changed or kept.
 func TestUnmask(t *testing.T) {

@@ -99,10 +99,12 @@ func (s *session) hello(cmd resp.Command) {
 			s.answer(redcon.AppendError(nil, textNoAuthHi))
 			return
 		}
-		s.runOnce(cmd)
+		if raw, ok := s.vet(cmd, VerbHello); ok {
+			s.runOnce(resp.Command{Raw: raw})
+		}
 		return
 	}
-	if h.auth && !s.authenticate(h.user, h.password, authRequest(h.user, h.password)) {
+	if h.logins > 0 && !s.authenticate(h.user, h.password, authRequest(h.user, h.password)) {
 		return
 	}
 	if !s.authed {
@@ -142,10 +144,13 @@ func (s *session) greet(proto int) {
 // helloArgs is a HELLO that is understood.
 type helloArgs struct {
 	proto                int // 0: not given
-	auth, named          bool
+	named                bool
 	user, password, name string
+	logins, at           int // how many AUTH there are, and where the last one's user stands
 }
 
+// parseHello reads a HELLO. Of one that it does not understand it returns what stands before
+// what it does not know.
 func parseHello(cmd resp.Command) (h helloArgs, ok bool) {
 	if cmd.Len() == 1 {
 		return h, true
@@ -162,7 +167,8 @@ func parseHello(cmd resp.Command) (h helloArgs, ok bool) {
 		left := cmd.Len() - i - 1
 		switch opt := cmd.Arg(i); {
 		case fold(opt, "auth") && left >= 2:
-			h.auth, h.user, h.password = true, string(cmd.Arg(i+1)), string(cmd.Arg(i+2))
+			h.user, h.password = string(cmd.Arg(i+1)), string(cmd.Arg(i+2))
+			h.logins, h.at = h.logins+1, i+1
 			i += 3
 		case fold(opt, "setname") && left >= 1:
 			h.named, h.name = true, string(cmd.Arg(i+1))

@@ -15,12 +15,12 @@ func TestParseHello(t *testing.T) {
 		"HELLO":                       {},
 		"HELLO 2":                     {proto: 2},
 		"HELLO 3":                     {proto: 3},
-		"HELLO 3 AUTH u p":            {proto: 3, auth: true, user: "u", password: "p"},
-		"hello 3 auth u p setname n":  {proto: 3, auth: true, user: "u", password: "p", named: true, name: "n"},
-		"HELLO 2 SETNAME n AUTH u p":  {proto: 2, auth: true, user: "u", password: "p", named: true, name: "n"},
+		"HELLO 3 AUTH u p":            {proto: 3, logins: 1, at: 3, user: "u", password: "p"},
+		"hello 3 auth u p setname n":  {proto: 3, logins: 1, at: 3, user: "u", password: "p", named: true, name: "n"},
+		"HELLO 2 SETNAME n AUTH u p":  {proto: 2, logins: 1, at: 5, user: "u", password: "p", named: true, name: "n"},
 		"HELLO 3 SETNAME AUTH":        {proto: 3, named: true, name: "AUTH"},
-		"HELLO 3 AUTH SETNAME AUTH":   {proto: 3, auth: true, user: "SETNAME", password: "AUTH"},
-		"HELLO 3 AUTH a b AUTH u p":   {proto: 3, auth: true, user: "u", password: "p"},
+		"HELLO 3 AUTH SETNAME AUTH":   {proto: 3, logins: 1, at: 3, user: "SETNAME", password: "AUTH"},
+		"HELLO 3 AUTH a b AUTH u p":   {proto: 3, logins: 2, at: 6, user: "u", password: "p"},
 		"HELLO 3 SETNAME a SETNAME b": {proto: 3, named: true, name: "b"},
 	} {
 		if got, ok := parseHello(words(line)); !ok || got != want {

@@ -198,6 +198,8 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.reset(cmd)
 	case route.Verb == VerbQuit:
 		s.stateCommand(cmd, route)
+	case saysWho(route.Verb):
+		s.ownLogin(cmd, route.Verb)
 	case s.tx.multi:
 		s.tx.odd = s.tx.odd || (route.Class != ClassBlocking && route.Class != ClassWait)
 		s.own.SetPatient(true) // should MULTI have been denied, it does block
@@ -215,7 +217,7 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.localCommand(cmd, route)
 	case isClientState(route.Verb):
 		s.clientCommand(cmd, route)
-	default: // SELECT, HELLO, AUTH and what is not known: the connection keeps it
+	default: // SELECT and what is not known: the connection keeps it
 		s.tx.odd = true
 		s.submitAs(nil, cmd.Raw, stretch{n: 1, write: route.Write, wide: isWide(cmd)})
 	}
@@ -226,7 +228,7 @@ func isClientState(v Verb) bool {
 	return v == VerbClientID || v == VerbClientGetName || v == VerbClientSetName || v == VerbClientSetInfo
 }
 
-// pinOwn turns the session's own connection into one on which bytes pass untouched.
+// pinOwn pins the session to its own connection.
 func (s *session) pinOwn(b []byte) {
 	s.waitIdle()
 	own := s.own

@@ -1,0 +1,82 @@
+//go:build cases
+
+package cases
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"streamproxy/internal/redistest"
+	"streamproxy/proxy"
+)
+
+// Where the server's default user has no password, --requirepass-file is all that stands between a
+// client and that user: whoever is in as another does not get past it, from whatever connection, in
+// whatever form. Who has the password is let in everywhere.
+func TestRequirePassHoldsOnEveryConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Do("ACL", "SETUSER", "weak", "on", ">wp", "~weak:*", "&*", "+@all")
+	s.Do("SET", "secret", "TOPSECRET")
+	f := startProxy(t, s.Addr(), func(c *proxy.Config) {
+		c.RequirePass = func() (string, error) { return "pw", nil }
+	})
+	ways := map[string][]string{
+		"nothing special":          {},
+		"subscribed":               {"HELLO 3", "SUBSCRIBE weak:q"},
+		"tracking":                 {"HELLO 3", "CLIENT TRACKING ON"},
+		"kept from eviction":       {"CLIENT NO-EVICT ON"},
+		"watching":                 {"WATCH weak:k"},
+		"in a transaction":         {"MULTI"},
+		"tracking, in transaction": {"CLIENT NO-EVICT ON", "MULTI"},
+	}
+	tries := []string{
+		"RESET", "AUTH default x", "AUTH x", "HELLO 3 AUTH default x", "HELLO 3 AUTH default x JUNK", "AUTH default xxxx",
+		"HELLO 3 AUTH default xxxx", "HELLO 3 AUTH weak wp AUTH default x",
+	}
+	for how, enter := range ways {
+		for _, try := range tries {
+			pieces := [][]string{{spoken([]string{try})}, cutUp(spoken([]string{try}))}
+			if !strings.Contains(try, "xxxx") {
+				pieces = append(pieces, []string{try + "\r\n"}, cutUp(try+"\r\n"))
+			}
+			for _, form := range pieces {
+				c := f.client()
+				c.gets("+OK\r\n", "AUTH", "weak", "wp")
+				c.sends(spoken(enter))
+				for _, piece := range form {
+					c.sends(piece)
+				}
+				c.sends(spoken([]string{"GET secret", "EXEC", "GET secret", "QUIT"}))
+				if said := untilEnd(c); strings.Contains(said, "TOPSECRET") {
+					t.Errorf("%s, %s in %d pieces: %.300q", how, try, len(form), said)
+				}
+			}
+		}
+		for _, login := range []string{"AUTH pw", "AUTH default pw", "HELLO 3 AUTH default pw"} {
+			c := f.client()
+			c.gets("+OK\r\n", "AUTH", "weak", "wp")
+			c.sends(spoken(slices.Concat(enter, []string{login, "EXEC", "GET secret", "QUIT"})))
+			if said := untilEnd(c); !strings.Contains(said, "TOPSECRET") {
+				t.Errorf("%s: who has the password is not let in by %s: %.300q", how, login, said)
+			}
+		}
+	}
+}
+
+// Nobody is served by a connection that a large command of another has changed.
+func TestLargeLoginsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	s := aclServer(t)
+	f := startProxy(t, s.Addr())
+	c := f.client()
+	c.gets("+OK\r\n", "AUTH", "alice", "alice-1")
+	junk := slices.Repeat([]string{"SETNAME", "a"}, 10_000)
+	raw := redistest.Command(append(append([]string{"HELLO", "3", "AUTH", "bob", "bob-1"}, junk...), "JUNK")...)
+	header := strings.IndexByte(raw, '$')
+	c.sends(raw[:header])
+	c.sends(raw[header:])
+	c.replies(wrongPass)
+	isWholly(t, c, "alice", "alice:k")
+}
