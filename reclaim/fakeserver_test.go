@@ -30,6 +30,7 @@ type fakeServer struct {
 	lists   map[string][]string
 	scripts map[string]bool
 	denied  map[string]bool   // commands refused by the ACL
+	guarded map[string]bool   // streams that XAUTOCLAIM is refused
 	refused map[string]string // commands refused otherwise, with the error
 	counts  map[string]int    // commands executed, those of scripts included
 	acked   []string          // stream and id of each entry acked
@@ -83,6 +84,7 @@ func newFakeServer() *fakeServer {
 		lists:   make(map[string][]string),
 		scripts: make(map[string]bool),
 		denied:  make(map[string]bool),
+		guarded: make(map[string]bool),
 		counts:  make(map[string]int),
 		sizes:   make(map[fakeID]int),
 		history: make(map[fakeID][]string),
@@ -197,7 +199,7 @@ func (f *fakeServer) do(args []string) string {
 	name := strings.ToUpper(args[0])
 	f.counts[name]++
 	text := f.refused[name]
-	if f.denied[name] {
+	if f.denied[name] || name == "XAUTOCLAIM" && f.guarded[args[1]] {
 		text = "-NOPERM this user has no permissions to run the '" + strings.ToLower(name) + "' command\r\n"
 	}
 	if text != "" {

@@ -121,7 +121,7 @@ func (e *Engine) ask(ctx context.Context, l *learning) error {
 	e.mu.Unlock()
 	var commands []byte
 	for _, s := range l.streams {
-		commands = resp.AppendCommand(commands, "XAUTOCLAIM", s, l.group, l.consumer, millis(l.minIdle), maxID, "COUNT", "1")
+		commands = resp.AppendCommand(commands, proofOf(s, l.group, l.consumer, l.minIdle)...)
 		commands = appendProbe(commands, s, l.group, l.minIdle, probeEnd(now, l.minIdle))
 	}
 	replies, err := e.up.Do(ctx, l.id, commands, 2*len(l.streams))

@@ -11,6 +11,9 @@ import (
 // every stream and publish the result; else take over what the holder found.
 func (e *Engine) runRound(ctx context.Context, w *sweep) {
 	result, err := e.doRound(ctx, w)
+	if err == nil {
+		e.prove(ctx, w)
+	}
 	e.mu.Lock()
 	w.running = false
 	if e.draining || e.sweeps[w.key] != w { // it may have got the lease all the same

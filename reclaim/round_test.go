@@ -431,9 +431,9 @@ func TestReportsOfAnotherMindAreNoResult(t *testing.T) {
 			pass1(c, "w", names)
 		}
 		time.Sleep(5 * testInterval)
-		before := w.srv.executed("XAUTOCLAIM")
+		before := w.forward.of("expired")
 		pass1(c, "w", names)
-		if n := w.srv.executed("XAUTOCLAIM") - before; n != 2 {
+		if n := w.forward.of("expired") - before; n != 2 {
 			w.t.Errorf("%d of 2 forwarded", n)
 		}
 	})

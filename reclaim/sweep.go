@@ -39,6 +39,7 @@ type sweep struct {
 	// after a step of it whose outcome we do not know.
 	written bool
 	warned  bool
+	turn    int    // the stream that was proved last
 	led     int    // rounds led since the lease was taken
 	round   uint64 // of the last result
 	at      int64  // when that was, as its report says
