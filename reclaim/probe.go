@@ -103,7 +103,7 @@ func (q *questions) read(e *Engine, w *sweep, r *report, replies [][]byte, t tak
 			list = p.turn(list, w.minIdle)
 		}
 		if len(list) > 0 {
-			r.Hot = append(r.Hot, hotLine{Stream: i, ID: list[0].id, Owner: []byte(list[0].owner), Count: list[0].count})
+			r.Hot = append(r.Hot, hotLine{Stream: i, ID: list[0].id, Owner: []byte(shown(list[0].owner)), Count: list[0].count})
 		}
 	}
 	if !q.sizes {
@@ -113,6 +113,12 @@ func (q *questions) read(e *Engine, w *sweep, r *report, replies [][]byte, t tak
 		w.sized(e, i, replies[len(q.streams)+k], t.server)
 	}
 }
+
+// maxShown is how much of an owner's name a report has: it is there to be looked at, may have
+// any length, and the report may not.
+const maxShown = 256
+
+func shown(owner string) string { return owner[:min(len(owner), maxShown)] }
 
 // turn takes one page and returns what of it is reclaimable. The page is turned
 // only when nothing is, so that a hit stays known until it has been claimed.

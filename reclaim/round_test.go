@@ -438,3 +438,24 @@ func TestReportsOfAnotherMindAreNoResult(t *testing.T) {
 		}
 	})
 }
+
+// TestLongNamesDoNotSpoilAReport: the name of a consumer may have any length.
+func TestLongNamesDoNotSpoilAReport(t *testing.T) {
+	rounds := &tally{}
+	inWorld(t, 1, func(c *Config) { c.Events.Round = func(r string) { rounds.add(r, 1) } }, func(w *world) {
+		c := w.known("a", "b")
+		w.raw("XADD", "a", "*", "k", "v")
+		w.raw(readArgs(strings.Repeat("x", maxReport), []string{"a"})...)
+		time.Sleep(testMinIdle)
+		for range 8 {
+			time.Sleep(testInterval)
+			c.do(claimArgs("b", "w")...)
+		}
+		if n := rounds.of("failed"); n > 0 {
+			w.t.Errorf("%d rounds failed", n)
+		}
+		if got := entriesOf(c.do(claimArgs("a", "w")...)); len(got) != 1 || c.last() != Defer {
+			w.t.Errorf("%v: %v", c.last(), got)
+		}
+	})
+}
