@@ -12,7 +12,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	for _, raw := range []string{
 		"redis://u:geheim@h", "redis://:geheim@h:1/2", "redis://u:x/geheim@h", "redis://u:1/geheim@h", "redis://u:geheim@h:port",
 		"rediss://u:geheim@h", "unix://u:geheim@/s", "u:geheim@h", "redis://h:6379?password=geheim", "redis://h?password=geheim@x", "redis://geheim@h", "redis://u:geheim",
-		"unix:///s?password=geheim", "unix:///s?db=1&password=geheim", "redis://h#geheim", "redis://u:%zzgeheim@h", "redis://u:a@geheim@h", "://x:geheim@h",
+		"unix:///s?password=geheim", "unix:///s?db=geheim", "unix:///s?db=1&geheim", "unix:///s?db=1&db=geheim", "unix:///s?%zzgeheim", "unix:///s?db=1&password=geheim", "redis://h#geheim", "redis://u:%zzgeheim@h", "redis://u:a@geheim@h", "://x:geheim@h",
 	} {
 		for _, args := range [][]string{{"--upstream", raw}, {"--upstreem", raw}, {"--upstreem=" + raw}, {raw}} {
 			assertHidden(t, args)

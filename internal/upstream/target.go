@@ -145,19 +145,22 @@ func parseUnix(u *url.URL) (Target, error) {
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return Target{}, fmt.Errorf("query: %w", err)
+		return Target{}, errQuery
 	}
 	t := Target{Network: "unix", Addr: u.Path}
 	for name, values := range query {
 		if name != "db" || len(values) != 1 {
-			return Target{}, fmt.Errorf("query parameter %q: only one db=n is known", name)
+			return Target{}, errQuery
 		}
 		if t.DB, err = parseBounded("database", values[0], 0, maxDB); err != nil {
-			return Target{}, err
+			return Target{}, errQuery
 		}
 	}
 	return t, nil
 }
+
+// errQuery does not say what is there: it may be a password.
+var errQuery = fmt.Errorf("unix: a query can only be ?db=n, with a number from 0 to %d", maxDB)
 
 // parseBounded reads a plain decimal number; the error names value and bound.
 func parseBounded(what, s string, low, high int) (int, error) {

@@ -82,9 +82,9 @@ func TestParseRefuses(t *testing.T) {
 		{"redis://[::1", "]"},
 		{"unix://run/r.sock", "third slash"},
 		{"unix:///", "no socket path"},
-		{"unix:///r.sock?db=x", `"x"`},
-		{"unix:///r.sock?database=1", `"database"`},
-		{"unix:///r.sock?db=1&db=2", `"db"`},
+		{"unix:///r.sock?db=x", "?db=n"},
+		{"unix:///r.sock?database=1", "?db=n"},
+		{"unix:///r.sock?db=1&db=2", "?db=n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.raw, func(t *testing.T) {
