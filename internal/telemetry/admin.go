@@ -42,7 +42,8 @@ type AdminServer struct {
 //   - GET /stats.json: the state of the process, see Stats.
 //   - POST /quitquitquit: begins the drain.
 //
-// At most 64 connections are open at a time, idle ones for 10 s; others wait.
+// At most 64 connections are open at a time, idle ones for 10 s. One more takes the place of
+// another.
 //
 // A browser is refused: any page that somebody looks at on this machine could make it
 // ask.
@@ -65,6 +66,7 @@ func ServeAdmin(l net.Listener, a Admin, log *slog.Logger) *AdminServer {
 	s.http = http.Server{
 		Handler: places.polite(localOnly(mux)), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		ReadTimeout: headerTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ConnContext: connContext,
 	}
 	s.serving.Go(func() {
 		if err := s.http.Serve(places); !errors.Is(err, http.ErrServerClosed) {

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -14,59 +15,119 @@ import (
 // need a handful, and each costs a descriptor that a client could have had.
 const maxConns = 64
 
-// limited is a listener with at most maxConns connections at a time. More wait in the
-// kernel's queue until one ends.
+// limited is a listener with at most maxConns connections at a time. One more takes the
+// place of another, so that those who are slow, or keep what they have, shut nobody out:
+// a probe that is not answered can end the process.
 type limited struct {
 	net.Listener
-	slots chan struct{}
-	done  chan struct{}
-	close func() error
+
+	mu    sync.Mutex
+	conns map[*limitedConn]bool
+	turn  uint64 // counts what begins to wait, or to be answered
 }
 
 func limit(l net.Listener) *limited {
-	done := make(chan struct{})
-	return &limited{Listener: l, slots: make(chan struct{}, maxConns), done: done,
-		close: sync.OnceValue(func() error { close(done); return l.Close() })}
+	return &limited{Listener: l, conns: map[*limitedConn]bool{}}
 }
 
 // Accept implements net.Listener.
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	return &limitedConn{c, sync.OnceFunc(func() { <-l.slots })}, nil
+	lc := &limitedConn{Conn: c, l: l}
+	if out := l.enter(lc); out != nil {
+		_ = out.Close() // its client has gone already, then
+	}
+	return lc, nil
 }
 
-// Close implements net.Listener.
-func (l *limited) Close() error { return l.close() }
+// enter adds c, and returns the connection that has to go for it, if one has.
+func (l *limited) enter(c *limitedConn) (out *limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.conns) >= maxConns {
+		for other := range l.conns {
+			if out == nil || other.before(out) {
+				out = other
+			}
+		}
+		delete(l.conns, out)
+	}
+	l.conns[c] = true
+	l.mark(c, false)
+	return out
+}
+
+// mark notes what c does from now on. The lock is held.
+func (l *limited) mark(c *limitedConn, answered bool) {
+	l.turn++
+	c.answered, c.since = answered, l.turn
+}
 
 // polite ends connections after one answer each while more than half of them are
 // taken, so that those who keep theirs busy do not shut out the probes.
 func (l *limited) polite(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(l.slots) > maxConns/2 {
+		c, _ := r.Context().Value(connKey{}).(*limitedConn)
+		if l.begin(c) {
 			w.Header().Set("Connection", "close")
 		}
+		defer l.finish(c)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// limitedConn gives its slot back when it is closed.
+// begin notes that a request has come whole, and reports whether it is to be the last.
+func (l *limited) begin(c *limitedConn) (last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c != nil {
+		l.mark(c, true)
+	}
+	return len(l.conns) > maxConns/2
+}
+
+func (l *limited) finish(c *limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c != nil {
+		l.mark(c, false)
+	}
+}
+
+type connKey struct{}
+
+// connContext is the http.Server's ConnContext: by it a request knows its connection.
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// limitedConn gives its place back when it is closed.
 type limitedConn struct {
 	net.Conn
-	free func()
+	l *limited
+	// Under the listener's lock: whether a request is being answered, and since which turn
+	// that is so.
+	answered bool
+	since    uint64
+}
+
+// before reports whether c has to go before other: who has asked for nothing, or not to the
+// end, goes first, and of equals who has been so for longest.
+func (c *limitedConn) before(other *limitedConn) bool {
+	if c.answered != other.answered {
+		return other.answered
+	}
+	return c.since < other.since
 }
 
 // Close implements net.Conn.
 func (c *limitedConn) Close() error {
-	defer c.free()
+	c.l.mu.Lock()
+	delete(c.l.conns, c)
+	c.l.mu.Unlock()
 	return c.Conn.Close()
 }
 

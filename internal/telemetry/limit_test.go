@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,38 +15,76 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// TestConnectionsAreLimited fills a site with connections that say nothing: one more
-// waits, and is served when they have said nothing for too long.
-func TestConnectionsAreLimited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newPipeListener()
-		s := New(testBuild, testLabels).Serve(l, testBuild, (&state{}).get, slog.New(slog.DiscardHandler))
-		for range maxConns {
-			c, err := l.dial(t.Context(), "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			synctest.Wait()
-		}
-		began := time.Now()
-		var served atomic.Bool
-		var asking sync.WaitGroup
-		asking.Go(func() {
-			if code, _ := l.get(t, "/livez"); code == 200 {
-				served.Store(true)
-			}
+// Whatever keeps the connections of a site, one more is served at once, and no more than the limit
+// are open.
+func TestSlowRequestsShutNobodyOut(t *testing.T) {
+	for name, request := range map[string]string{
+		"nothing":                           "",
+		"a request that never ends":         "GET /livez HTTP/1.1\r\nHost: x\r\nX: ",
+		"an answer that is not read":        "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+		"an answer, and then another began": "GET /livez HTTP/1.1\r\nHost: x\r\n\r\nGET /livez",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newPipeListener()
+				s := New(testBuild, testLabels).Serve(l, testBuild, (&state{}).get, slog.New(slog.DiscardHandler))
+				for range maxConns {
+					c, err := l.dial(t.Context(), "", "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer c.Close()
+					go func() { _, _ = c.Write([]byte(request)) }()
+					synctest.Wait()
+				}
+				began := time.Now()
+				for range 3 * maxConns {
+					if code, _ := l.get(t, "/livez"); code != 200 {
+						t.Fatalf("not served: %d", code)
+					}
+				}
+				if took := time.Since(began); took > 0 {
+					t.Errorf("served after %v", took)
+				}
+				s.Close()
+			})
 		})
-		synctest.Wait()
-		if served.Load() {
-			t.Errorf("served beside %d others", maxConns)
+	}
+}
+
+// Who has to go for one more: those who have not asked yet, the longest first, and then who has been
+// answered for longest.
+func TestWhoGoesForOneMore(t *testing.T) {
+	l := limit(newPipeListener())
+	add := func() (c, out *limitedConn) {
+		c = &limitedConn{l: l}
+		return c, l.enter(c)
+	}
+	var conns []*limitedConn
+	for range maxConns {
+		c, out := add()
+		if out != nil {
+			t.Fatal("one has to go before the site is full")
 		}
-		asking.Wait()
-		if took := time.Since(began); !served.Load() || took > headerTimeout {
-			t.Errorf("served %v after %v, want within %v", served.Load(), took, headerTimeout)
+		conns = append(conns, c)
+	}
+	l.begin(conns[0])
+	l.begin(conns[1])
+	l.finish(conns[1]) // idle, since just now
+	want := slices.Concat(conns[2:], conns[1:2])
+	for i, c := range want {
+		next, out := add()
+		if out != c {
+			t.Fatalf("number %d is not the one that goes", i)
 		}
-		s.Close()
-	})
+		l.begin(next)
+	}
+	if _, out := add(); out != conns[0] {
+		t.Error("of those that are answered not the longest goes")
+	}
+	if len(l.conns) != maxConns {
+		t.Errorf("%d are open", len(l.conns))
+	}
 }
 
 // slowGatherer counts how often it is asked, and answers when told to.

@@ -53,7 +53,8 @@ type Server struct {
 // OpenMetrics is not offered: it drops _total from the names of counters, which would
 // make client_connections and client_connections_total the same family.
 //
-// At most 64 connections are open at a time, idle ones for 10 s; others wait.
+// At most 64 connections are open at a time, idle ones for 10 s. One more takes the place of
+// another.
 //
 // Trouble with a connection, and a listener that fails, go to log.
 func (m *Metrics) Serve(l net.Listener, b Build, snapshot func() Snapshot, log *slog.Logger) *Server {
@@ -67,6 +68,7 @@ func (m *Metrics) Serve(l net.Listener, b Build, snapshot func() Snapshot, log *
 	s.http = http.Server{
 		Handler: places.polite(mux), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		ReadTimeout: headerTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ConnContext: connContext,
 	}
 	readiness := DefaultReadiness()
 	s.sample(&readiness, s.started)
