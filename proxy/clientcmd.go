@@ -155,8 +155,8 @@ func (s *session) killHere(cmd resp.Command, c *batcher.Conn) bool {
 			continue
 		case victim == s:
 			s.ending = true // behind the reply
-		default:
-			victim.abort()
+		case !victim.abort():
+			continue // it was ending
 		}
 		killed++
 	}

@@ -41,6 +41,19 @@ func newHub(p *Proxy, key upstream.Key) *hub {
 	return h
 }
 
+// offer sees to it that a lane which nobody has asked for yet gets a spare as its connection. It is
+// not dialled for that: a server that lets this user in no more would be heard of by those who need
+// no new connection.
+func (h *hub) offer(l *batcher.Lane) {
+	switch {
+	case h.p.lanesFull():
+	case h.spares.len() > 0:
+		l.Want()
+	case h.spares.hire(1):
+		h.p.wg.Go(h.dialOn)
+	}
+}
+
 // lane is the lane to which the session with this id is pinned.
 func (h *hub) lane(id int64) *batcher.Lane {
 	return h.lanes[int(id%int64(len(h.lanes)-1))]

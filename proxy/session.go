@@ -54,10 +54,14 @@ type session struct {
 	skipping bool            // the last command was CLIENT REPLY SKIP
 	wrote    *batcher.Conn   // carried the session's last write, see wait.go
 	earlier  []*batcher.Conn // of which one did, if what followed has written nothing
-	counts   [numClasses]int
-	local    bool      // answered here since the last flush
-	wasBusy  bool      // busy has been set since it was last seen cleared
-	parting  dismissed // what the reader has seen of dismissal
+	// firstWrote carried what the session wrote as a newcomer; laterWrites counts what it sent after
+	// that on other lanes, see noteWrite.
+	firstWrote  *batcher.Conn
+	laterWrites int
+	counts      [numClasses]int
+	local       bool      // answered here since the last flush
+	wasBusy     bool      // busy has been set since it was last seen cleared
+	parting     dismissed // what the reader has seen of dismissal
 
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 
@@ -248,14 +252,16 @@ func (s *session) linger() {
 
 // abort ends the client's connection now. Replies still to come are dropped; their
 // commands keep their places upstream. The descriptor is given up by the reader,
-// which this wakes; abort may be called from within that very reader.
-func (s *session) abort() {
+// which this wakes; abort may be called from within that very reader. It reports whether it
+// was the first to do so.
+func (s *session) abort() (first bool) {
 	s.mu.Lock()
-	first := s.seal()
+	first = s.seal()
 	s.mu.Unlock()
 	if first {
 		s.shutdown()
 	}
+	return first
 }
 
 // seal lets no byte leave any more, and reports whether it is the first to do so:

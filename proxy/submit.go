@@ -221,17 +221,17 @@ func (s *session) settleIn() {
 	if !s.newcomer || !s.weight.past.Load() || s.own != nil {
 		return
 	}
-	if l := s.hub.lane(s.id); l.Conn() == nil {
-		if !s.p.lanesFull() {
-			l.Want()
-		}
+	if s.hub.lane(s.id).Conn() == nil {
+		s.hub.offer(s.hub.lane(s.id))
 		return
 	}
 	s.mu.Lock()
 	idle := s.outstanding == 0
 	s.mu.Unlock()
 	if idle {
-		s.newcomer = false
+		if s.newcomer = false; s.wrote == s.conn {
+			s.firstWrote, s.laterWrites = s.conn, 0
+		}
 		s.dropLane()
 	}
 }

@@ -61,7 +61,19 @@ func (s *session) noteWrite() {
 		s.mu.Unlock()
 	}
 	s.wrote, s.earlier = s.conn, nil
+	if s.firstWrote == nil {
+		return
+	}
+	if s.laterWrites++; s.laterWrites > maxUncertain {
+		s.firstWrote = nil
+	} else if s.firstWrote != s.conn {
+		s.earlier = []*batcher.Conn{s.firstWrote}
+	}
 }
+
+// maxUncertain is how many commands that may write, and may have failed, a session has to send on
+// its lane before what it wrote as a newcomer, on another, is not asked about any more.
+const maxUncertain = 16
 
 // takeNote takes note of the connection on which a private command has written. The lock
 // is held.

@@ -184,7 +184,7 @@ func TestMetricsAreFed(t *testing.T) {
 		"streamproxy_client_sent_bytes_total 700\n",
 		"streamproxy_batch_flushes_total{reason=\"idle\"} 100\n",
 		"streamproxy_batch_commands_count 100\n",
-		"streamproxy_upstream_connections{kind=\"lane\"} 1\n",
+		"streamproxy_upstream_connections{kind=\"lane\"} 2\n",
 		"streamproxy_log_messages_total{level=\"info\"}",
 	} {
 		r.await("/metrics", want)

@@ -150,6 +150,9 @@ func (f *fake) next(want ...string) request {
 	f.t.Helper()
 	select {
 	case r := <-f.requests:
+		if slices.Equal(r.args, []string{"DISCARD"}) && want[0] != "DISCARD" {
+			return f.next(want...) // of a client that has left its transaction
+		}
 		if !slices.Equal(r.args, want) {
 			f.t.Fatalf("the server got %q, want %q", r.args, want)
 		}

@@ -37,6 +37,7 @@ func TestCase13ServerSpeaksAndLeaves(t *testing.T) {
 	u := startFake(t)
 	f := startProxy(t, u.addr)
 	c1, c2 := f.client(), f.client()
+	meetOnLane(f, u, c1, c2)
 	for range 20 {
 		c1.sends(redistest.Command("GET", "a"))
 		first := u.next("GET", "a")

@@ -101,6 +101,7 @@ func TestCase08ReplyCutAtEveryByte(t *testing.T) {
 	u := startFake(t)
 	f := startProxy(t, u.addr)
 	c, neighbour := f.client(), f.client()
+	meetOnLane(f, u, c, neighbour)
 	for cut := range len(sweepReplies) {
 		c.sends(sweep)
 		u.next("SET", "a", "")

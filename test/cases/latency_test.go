@@ -103,8 +103,8 @@ func TestCase17WholeServerStopped(t *testing.T) {
 		}
 		stopper.replies("+OK\r\n")
 		lane := f.Stats().Lanes
-		if lane != 1 {
-			t.Errorf("%v: %d lanes, want 1", args, lane)
+		if lane != 2 { // with that of newcomers
+			t.Errorf("%v: %d lanes, want 2", args, lane)
 		}
 		if gone := lost(before, s.Do("CLIENT", "LIST", "TYPE", "NORMAL")); len(gone) > 0 {
 			t.Errorf("%v: connections were given up: %q", args, gone)

@@ -108,6 +108,7 @@ func TestCase11ServerStops(t *testing.T) {
 	before := startProxy(t, s.Addr(), timeout(300*time.Millisecond))
 	c1, c2 := before.client(), before.client()
 	c1.gets("+OK\r\n", "SET", "k", "v")
+	shareLane(t, before, c1, c2)
 	s.Stop()
 	after := startProxy(t, s.Addr(), timeout(300*time.Millisecond))
 	c3 := after.client()
@@ -176,7 +177,7 @@ func TestCase14WaitersAtTheLimit(t *testing.T) {
 				c := f.client()
 				go func() { done <- floodAndRead(c.Client, commands) }() // ends with the replies, or with the connection
 			}
-			for range clients * 4096 { // the limit of what one session may have in flight
+			for range clients * 1000 { // of each a chunk, behind which it waits
 				select {
 				case <-u.requests:
 				case <-time.After(patience):

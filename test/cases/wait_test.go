@@ -294,7 +294,7 @@ func TestCase62WaitInAPipeline(t *testing.T) {
 		neighbour.gets(bulk("v"), "GET", "n") // a lane is dialled when it is asked for
 		eventually(t, "the lanes that carried WAIT are spares", func() bool {
 			st := f.Stats()
-			return st.PrivateBusy == 0 && st.Lanes == 1 && st.PrivateIdle < 8
+			return st.PrivateBusy == 0 && st.Lanes <= 2 && st.PrivateIdle < 8
 		})
 	})
 }
