@@ -86,7 +86,12 @@ func (s *session) pick(out *buffer, cmd resp.Command, done bool) (withheld, stop
 		return false, false
 	}
 	route := s.p.table.Load().Classify(cmd)
-	s.skipping = done && route.Class != ClassDenied && skips(cmd.Raw)
+	if done && cmd.Len() == 1 && route.Verb == VerbReset && route.Class != ClassDenied {
+		s.expectReset()
+		out.b = resp.AppendCommand(append(out.b, cmd.Raw...), "QUIT")
+		return false, true
+	}
+	s.skipping = done && route.Class != ClassDenied && skips(cmd.Raw) // until here of the command before
 	switch {
 	case route.Class == ClassDenied:
 		out.b = append(out.b, s.standIn(cmd)...)
@@ -101,10 +106,6 @@ func (s *session) pick(out *buffer, cmd resp.Command, done bool) (withheld, stop
 		out.b = append(out.b, raw...)
 		s.ending = s.ending || !ok
 		return true, !ok
-	case done && cmd.Len() == 1 && fold(cmd.Arg(0), "reset"):
-		s.expectReset()
-		out.b = resp.AppendCommand(append(out.b, cmd.Raw...), "QUIT")
-		return false, true
 	}
 	s.passing(cmd, done)
 	out.b = append(out.b, cmd.Raw...)

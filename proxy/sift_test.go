@@ -145,6 +145,28 @@ func TestCommandsInPiecesAreSeen(t *testing.T) {
 	}
 }
 
+// A RESET that the server carries out in silence, because the command before it asked for that, is
+// expected to be silent, also where commands are denied.
+func TestASilentResetIsExpected(t *testing.T) {
+	for _, deny := range [][]string{nil, {"flushall"}} {
+		p := startProxy(t, startFake(t), func(c *Config) { c.Deny = deny })
+		for line, silent := range map[string]bool{"CLIENT REPLY SKIP": true, "CLIENT REPLY ON": false} {
+			near, far := net.Pipe()
+			s := newSession(p.Proxy, near)
+			out := takeBuffer()
+			for _, line := range []string{line, "RESET"} {
+				_, _ = s.siftOne(out, []byte(redistest.Command(strings.Fields(line)...)))
+			}
+			if !s.resetting || s.resetSkipped != silent {
+				t.Errorf("denied %v, %s: resetting %v, in silence %v", deny, line, s.resetting, s.resetSkipped)
+			}
+			out.release()
+			near.Close()
+			far.Close()
+		}
+	}
+}
+
 // No byte of a large command leaves before it is known which one it is: on a connection for commands
 // that the proxy does not know, a HELLO could have made the server let somebody else in.
 func TestALargeCommandIsHeldUntilItIsKnown(t *testing.T) {
