@@ -66,6 +66,9 @@ func (s *session) streamSession() *reclaim.Session {
 	} else {
 		s.stream.Become(id)
 	}
+	if s.left.Load() {
+		s.stream.Part()
+	}
 	return s.stream
 }
 

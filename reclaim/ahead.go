@@ -55,13 +55,12 @@ func (e *Engine) untouched() bool { return e.holding.Load() == 0 && e.claiming.L
 // reach the server before it, where a stream is hot: then the batch is here, or on its way, when the command's reply
 // arrives, and must not outlast it.
 func (s *Session) pursuit(cmds ...resp.Command) func(reply []byte) {
-	known := s.e.known.Load()
-	if known == nil || s.e.warm.Load() == 0 && s.e.untouched() {
+	if s.e.known.empty() || s.e.warm.Load() == 0 && s.e.untouched() {
 		return nil
 	}
 	var named []resp.Command
 	for _, c := range cmds {
-		if _, is := (*known)[string(c.Arg(1))]; is && c.Len() > 2 {
+		if c.Len() > 2 && s.e.known.has(c.Arg(1)) {
 			named = append(named, cloneCommand(c))
 		}
 	}

@@ -93,7 +93,7 @@ func TestInteresting(t *testing.T) {
 	if e.Interesting(command("GET")) {
 		t.Error("a GET of nothing is")
 	}
-	e.locks.Store(&lockIndex{"autoclaim:g:s": nil})
+	e.locks.add("autoclaim:g:s", nil)
 	for _, name := range []string{"get", "SET"} {
 		if !e.Interesting(command(name, "autoclaim:g:s")) {
 			t.Errorf("%s of a lock is not", name)

@@ -174,7 +174,6 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, rep
 		}
 		e.hold(b)
 	}
-	e.countHot()
 	return own, left, reply
 }
 
@@ -215,7 +214,7 @@ func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte
 	e.cfg.Events.entries("claimed", t.stream, t.group, b.ids())
 	e.cfg.Events.entries("deleted", t.stream, t.group, b.deletedN)
 	if w.p.hot == w.from {
-		w.p.hot = b.rest(listed, arrived)
+		e.setHot(w.p, b.rest(listed, arrived))
 	}
 	if b.ids() == 0 {
 		return nil, raw

@@ -1,6 +1,7 @@
 package reclaim
 
 import (
+	"container/list"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ type consumer struct {
 	consumerKey
 	live  int // sessions that have spoken in its name
 	reads map[string]*readSet
+	// with are the same by stream, byUse all of them, the longest unused first.
+	with  map[string][]*readSet
+	byUse list.List
 	// last is the read that succeeded last.
 	last *readSet
 	// held are batches claimed for it, by stream.
@@ -35,6 +39,7 @@ type consumer struct {
 // readSet is a set of streams that a consumer reads together.
 type readSet struct {
 	consumer *consumer
+	key      string   // of the streams, see setKey
 	streams  []string // in the order of the client's command
 	used     time.Time
 	proven   bool // a read of it has succeeded, or XAUTOCLAIM has
@@ -42,6 +47,7 @@ type readSet struct {
 	id       Identity // of whoever used it last
 	sweeps   map[*sweep]struct{}
 	again    time.Time // joining sweeps is not tried before
+	place    *list.Element
 }
 
 const (
@@ -92,6 +98,7 @@ func (s *Session) consumer(group, name string) *consumer {
 		c = &consumer{
 			consumerKey: k,
 			reads:       make(map[string]*readSet),
+			with:        make(map[string][]*readSet),
 			held:        make(map[string]*batch),
 			alone:       make(map[string]time.Time),
 			cursors:     make(map[string]string),
@@ -125,11 +132,23 @@ func (c *consumer) reading(k string, streams []string, id Identity, now time.Tim
 		if len(c.reads) >= maxReadSets {
 			c.dropOldest()
 		}
-		rs = &readSet{consumer: c, streams: slices.Clone(streams), sweeps: make(map[*sweep]struct{})}
+		rs = &readSet{consumer: c, key: k, streams: slices.Clone(streams), sweeps: make(map[*sweep]struct{})}
 		c.reads[k] = rs
+		rs.place = c.byUse.PushBack(rs)
+		for _, s := range streams {
+			if list := c.with[s]; len(list) == 0 || list[len(list)-1] != rs { // it may be named twice
+				c.with[s] = append(list, rs)
+			}
+		}
 	}
-	rs.used, rs.id = now, id
+	rs.use(id, now)
 	return rs
+}
+
+// use notes that the set is read.
+func (rs *readSet) use(id Identity, now time.Time) {
+	rs.used, rs.id = now, id
+	rs.consumer.byUse.MoveToBack(rs.place)
 }
 
 // readingOf finds the streams that are read together with one of them: those of
@@ -137,8 +156,8 @@ func (c *consumer) reading(k string, streams []string, id Identity, now time.Tim
 // alone.
 func (c *consumer) readingOf(stream string, id Identity, now time.Time) *readSet {
 	var best *readSet
-	for _, rs := range c.reads {
-		if !rs.proven || !slices.Contains(rs.streams, stream) {
+	for _, rs := range c.with[stream] {
+		if !rs.proven {
 			continue
 		}
 		if best == nil || rs == c.last || best != c.last && rs.used.After(best.used) {
@@ -149,30 +168,38 @@ func (c *consumer) readingOf(stream string, id Identity, now time.Time) *readSet
 		one := []string{stream}
 		return c.reading(setKey(one), one, id, now)
 	}
-	best.used, best.id = now, id
+	best.use(id, now)
 	return best
 }
 
 // touch notes that the consumer cares about a stream, and returns what it reads it
 // together with.
 func (c *consumer) touch(stream string, id Identity, now time.Time) *readSet {
-	if c.last != nil && slices.Contains(c.last.streams, stream) {
-		c.last.used, c.last.id = now, id
+	if c.last != nil && slices.Contains(c.with[stream], c.last) {
+		c.last.use(id, now)
 		return c.last
 	}
 	return c.readingOf(stream, id, now)
 }
 
 func (c *consumer) dropOldest() {
-	var oldest string
-	for k, rs := range c.reads {
-		if rs.parked == 0 && (oldest == "" || rs.used.Before(c.reads[oldest].used)) {
-			oldest = k
+	for at := c.byUse.Front(); at != nil; at = at.Next() {
+		if rs := at.Value.(*readSet); rs.parked == 0 {
+			c.drop(rs)
+			return
 		}
 	}
-	if rs := c.reads[oldest]; rs != nil {
-		rs.unlink()
-		delete(c.reads, oldest)
+}
+
+func (c *consumer) drop(rs *readSet) {
+	rs.unlink()
+	delete(c.reads, rs.key)
+	c.byUse.Remove(rs.place)
+	for _, s := range rs.streams {
+		list := slices.DeleteFunc(c.with[s], func(other *readSet) bool { return other == rs })
+		if c.with[s] = list; len(list) == 0 {
+			delete(c.with, s)
+		}
 	}
 }
 

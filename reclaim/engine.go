@@ -26,40 +26,41 @@ type Engine struct {
 	done   chan struct{} // closed when run has ended; nil before Start
 
 	// Looked at without the lock, to let most commands pass at once.
-	locks    atomic.Pointer[lockIndex]
-	known    atomic.Pointer[map[string]struct{}] // streams of profiles; nil: there are none
-	holding  atomic.Int64                        // batches held
-	warm     atomic.Int64                        // hots
-	claiming atomic.Int64                        // claims ahead under way
-	granted  atomic.Int64                        // tokens given out
-	learns   atomic.Int64                        // learnings under way
+	locks    index[*target]   // by the keys of their locks
+	asking   index[*learning] // likewise
+	known    index[*target]   // by stream
+	holding  atomic.Int64     // batches held
+	warm     atomic.Int64     // hots
+	claiming atomic.Int64     // claims ahead under way
+	granted  atomic.Int64     // tokens given out
 	fence    fence
 	made     time.Time
 
-	mu         sync.Mutex
-	running    int           // jobs
-	idle       chan struct{} // closed when there are none, nil if nobody waits for it
-	closed     bool
-	draining   bool
-	targets    map[targetKey]*target
-	profiles   int
-	locksStale bool
-	consumers  map[consumerKey]*consumer
-	sweeps     map[string]*sweep
-	learnings  map[learnKey]*learning
-	denied     map[targetKey]time.Time // not asked about again until then
-	aheads     map[*ahead]struct{}
-	held       map[*batch]struct{}
-	heldN      int
-	heldBytes  int64
-	reserved   int // replies to claims under way
-	parked     map[*Parked]struct{}
-	tokens     map[tokenKey]grant
-	scripts    map[scriptKey]struct{}
-	clock      clock
-	leases     int
-	hots       int
-	tidied     time.Time
+	mu        sync.Mutex
+	running   int           // jobs
+	idle      chan struct{} // closed when there are none, nil if nobody waits for it
+	closed    bool
+	draining  bool
+	targets   map[targetKey]*target
+	profiles  int
+	consumers map[consumerKey]*consumer
+	sweeps    map[string]*sweep
+	covering  map[string]map[*sweep]struct{} // sweeps by stream
+	agenda    agenda                         // sweeps without a round under way
+	learnings map[learnKey]*learning
+	denied    map[targetKey]time.Time // not asked about again until then
+	aheads    map[*ahead]struct{}
+	held      map[*batch]struct{}
+	heldN     int
+	heldBytes int64
+	reserved  int // replies to claims under way
+	parked    map[*Parked]struct{}
+	tokens    map[tokenKey]grant
+	scripts   map[scriptKey]struct{}
+	clock     clock
+	leases    int
+	hots      int
+	tidied    time.Time
 
 	// breach is set by tests that plant a fault.
 	breach func(fault string) bool
@@ -85,6 +86,7 @@ func New(cfg Config, up Upstream) (*Engine, error) {
 		targets:   make(map[targetKey]*target),
 		consumers: make(map[consumerKey]*consumer),
 		sweeps:    make(map[string]*sweep),
+		covering:  make(map[string]map[*sweep]struct{}),
 		learnings: make(map[learnKey]*learning),
 		denied:    make(map[targetKey]time.Time),
 		aheads:    make(map[*ahead]struct{}),
@@ -169,14 +171,16 @@ func (e *Engine) ServerChanged() {
 	clear(e.denied)
 	now := time.Now()
 	for _, w := range e.sweeps {
-		w.leading, w.pages, w.led, w.at = false, nil, 0, 0
+		e.setLeading(w, false)
+		w.pages, w.led, w.at = nil, 0, 0
 		for _, list := range w.profiles {
 			for _, p := range list {
-				p.valid, p.hot = time.Time{}, nil
+				p.valid = time.Time{}
+				e.setHot(p, nil)
 			}
 		}
 		if rs := w.liveReader(); rs != nil {
-			e.learn(rs, w.minIdle, now)
+			e.learn(nil, rs, w.minIdle, now)
 		}
 	}
 	for _, c := range e.consumers {
@@ -184,8 +188,6 @@ func (e *Engine) ServerChanged() {
 	}
 	// What was claimed at the other server may be somebody else's at this one.
 	e.giveBackLocked(e.takeAll())
-	e.countLeases()
-	e.countHot()
 }
 
 // job runs f in the background, unless the engine is closed.
@@ -219,7 +221,12 @@ func (e *Engine) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(e.tick(time.Now()))
+		began := time.Now()
+		next := e.tick(began)
+		if !e.rest(time.Since(began)) {
+			return
+		}
+		timer.Reset(next)
 		select {
 		case <-timer.C:
 		case <-e.wake:
@@ -231,6 +238,29 @@ func (e *Engine) run() {
 
 // maxSleep bounds how long nothing is looked at.
 const maxSleep = time.Minute
+
+const (
+	// restFor is how much longer than a look at everything the pause after it is: what
+	// wakes the engine may be very frequent, and what there is to look at much.
+	restFor = 10
+	// maxRest bounds the pause; the look may have been long because others had the processor.
+	maxRest = 50 * time.Millisecond
+)
+
+// rest pauses after a look that took so long. It returns false if the engine ends
+// meanwhile.
+func (e *Engine) rest(took time.Duration) bool {
+	d := min(restFor*took, maxRest)
+	if d < minSleep {
+		return true
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-e.ctx.Done():
+		return false
+	}
+}
 
 // minSleep keeps what is due now, but cannot be helped now, from spinning.
 const minSleep = time.Millisecond
@@ -249,7 +279,6 @@ func (e *Engine) tick(now time.Time) time.Duration {
 	soonest(e.tickSweeps(now))
 	soonest(e.tickParked(now))
 	e.tidy(now)
-	e.publishLocks()
 	return max(next.Sub(now), minSleep)
 }
 
@@ -277,36 +306,3 @@ func (e *Engine) poke() {
 
 // faulty is true where a test wants a fault to be there.
 func (e *Engine) faulty(fault string) bool { return e.breach != nil && e.breach(fault) }
-
-// countHot reports how many profiles are hot, if that has changed. The lock is
-// held.
-func (e *Engine) countHot() {
-	n := 0
-	for _, t := range e.targets {
-		for _, p := range t.profiles {
-			if p.hot != nil {
-				n++
-			}
-		}
-	}
-	if n != e.hots {
-		e.hots = n
-		e.warm.Store(int64(n))
-		e.cfg.Events.hot(n)
-	}
-}
-
-// countLeases reports how many leases are held, if that has changed. The lock is
-// held.
-func (e *Engine) countLeases() {
-	n := 0
-	for _, w := range e.sweeps {
-		if w.leading {
-			n++
-		}
-	}
-	if n != e.leases {
-		e.leases = n
-		e.cfg.Events.leases(n)
-	}
-}

@@ -3,6 +3,7 @@ package reclaim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,9 +62,45 @@ func inWorld(t *testing.T, engines int, change func(*Config), test func(*world))
 		w.t = t
 		test(w)
 		for _, e := range w.engines {
+			e.audit(w.t)
 			e.Close()
 		}
 	})
+}
+
+// audit compares what is counted and indexed as things change with the things.
+func (e *Engine) audit(t *testing.T) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	hots, leases, profiles, waiting := 0, 0, 0, 0
+	for _, target := range e.targets {
+		profiles += len(target.profiles)
+		for _, p := range target.profiles {
+			if p.hot != nil {
+				hots++
+			}
+		}
+		if !slices.Contains(e.known.of([]byte(target.stream)), target) || !slices.Contains(e.locks.of([]byte(target.locks[0])), target) {
+			t.Errorf("%v is not found", target.targetKey)
+		}
+	}
+	for _, s := range e.sweeps {
+		if s.leading {
+			leases++
+		}
+		if s.place >= 0 {
+			waiting++
+		}
+		for _, name := range s.streams {
+			if _, ok := e.covering[name][s]; !ok {
+				t.Errorf("the sweep of %s is not found", name)
+			}
+		}
+	}
+	if e.hots != hots || e.leases != leases || e.profiles != profiles || len(e.agenda) != waiting || e.known.empty() != (len(e.targets) == 0) {
+		t.Errorf("%d hot of %d, %d leases, %d wait; counted %d of %d, %d, %d", hots, profiles, leases, waiting, e.hots, e.profiles, e.leases, len(e.agenda))
+	}
 }
 
 func (w *world) start(name string, change func(*Config)) *Engine {

@@ -73,11 +73,10 @@ func (e *Engine) gaveFresh(id Identity, r groupRead, given []streamEntries) {
 		}
 		for _, p := range t.profiles {
 			if p.hot == nil || lessID(s.ids[0], p.hot.id) {
-				p.hot = &hit{id: s.ids[0], owner: r.consumer, at: time.Now()}
+				e.setHot(p, &hit{id: s.ids[0], owner: r.consumer, at: time.Now()})
 			}
 		}
 		e.hint(id.DB, t.stream, r.group)
 	}
-	e.countHot()
 	e.poke()
 }

@@ -69,15 +69,14 @@ func (e *Engine) restored(b *batch, n int) {
 		}
 		h := &hit{id: en.id, owner: en.was.owner, count: en.was.count, at: time.Now()}
 		if p.hot == nil || lessID(h.id, p.hot.id) {
-			p.hot = h
+			e.setHot(p, h)
 		} else {
 			again := *p.hot // a claim under way must not end this one
 			again.at = h.at
-			p.hot = &again
+			e.setHot(p, &again)
 		}
 		break
 	}
-	e.countHot()
 	e.hint(p.target.db, p.target.stream, p.target.group)
 	e.poke()
 }

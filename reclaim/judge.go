@@ -126,7 +126,7 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 		return pass("unknown")
 	}
 	p := t.profiles[c.minIdle]
-	e.join(rs, p, now)
+	s.join(rs, p, now)
 	if !c.fromStart() && c.start != cons.cursors[c.stream] {
 		return pass("start")
 	}
@@ -153,6 +153,9 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 
 // learningOf finds the learning that a claim has to wait for. The lock is held.
 func (s *Session) learningOf(c claimCall) *learning {
+	if s.parting.Load() {
+		return nil
+	}
 	for _, l := range s.e.learnings {
 		if l.id.DB == s.id.DB && l.id.User == s.id.User && l.group == c.group &&
 			l.minIdle == c.minIdle && l.targets[c.stream] {
@@ -227,7 +230,7 @@ func (s *Session) claimSeen(id Identity, c claimCall, reply []byte) {
 	rs := cons.readingOf(c.stream, id, now)
 	rs.proven = true
 	if t := e.targets[tk]; t == nil || t.profiles[c.minIdle] == nil {
-		e.learn(rs, c.minIdle, now)
+		e.learn(s, rs, c.minIdle, now)
 	}
 }
 
@@ -254,7 +257,5 @@ func (e *Engine) refused(tk targetKey, code string, now time.Time) {
 		for _, p := range t.profiles {
 			e.endProfile(p)
 		}
-		e.publishLocks()
-		e.countHot()
 	}
 }

@@ -166,7 +166,7 @@ func TestObserveForwardsAndCompares(t *testing.T) {
 		w.engines[0].mu.Lock()
 		for _, t := range w.engines[0].targets {
 			for _, p := range t.profiles {
-				p.hot = nil // the last round was just before
+				w.engines[0].setHot(p, nil) // the last round was just before
 			}
 		}
 		w.engines[0].mu.Unlock()

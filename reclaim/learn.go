@@ -28,9 +28,18 @@ type learning struct {
 	sweep    string
 	streams  []string
 	targets  map[string]bool // the streams
-	locks    map[string]bool // their lock keys
+	locks    []string        // their lock keys
+	by       *Session        // whose claim or read began it; nil: nobody's
 	done     chan struct{}
 }
+
+// maxLearnings and maxSessionLearnings bound how many learnings are under way at a time, and
+// how many of them one connection has begun. What is over that is forwarded, and learned the
+// next time that it is asked for.
+const (
+	maxLearnings        = 128
+	maxSessionLearnings = 16
+)
 
 // learnPatience bounds how long a command waits for a learning.
 const learnPatience = 2 * time.Second
@@ -44,17 +53,17 @@ const deniedFor = 10
 // how this server writes "nothing".
 const maxID = "18446744073709551615-18446744073709551615"
 
-// learn asks about the streams of a set that have no result. The lock is held.
-func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
+// learn asks about the streams of a set that have no result; by is whose command is the
+// reason, nil for nobody's. Nothing is asked for a client that has gone. The lock is held.
+func (e *Engine) learn(by *Session, rs *readSet, minIdle time.Duration, now time.Time) {
 	c := rs.consumer
-	if minIdle < MinIdle || e.draining || e.closed {
+	if minIdle < MinIdle || e.draining || e.closed || by != nil && (by.left || by.parting.Load()) {
 		return
 	}
 	l := &learning{
-		id: rs.id, rs: rs, consumer: c.name, group: c.group, minIdle: minIdle,
+		id: rs.id, rs: rs, by: by, consumer: c.name, group: c.group, minIdle: minIdle,
 		sweep:   sweepKey(c.db, c.group, minIdle, rs.streams),
 		targets: make(map[string]bool),
-		locks:   make(map[string]bool),
 		done:    make(chan struct{}),
 	}
 	k := learnKey{c.user, l.sweep}
@@ -71,9 +80,7 @@ func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
 		}
 		l.targets[s] = true
 		l.streams = append(l.streams, s)
-		for _, key := range lockKeys(e.cfg.Locks, s, c.group) {
-			l.locks[key] = true
-		}
+		l.locks = append(l.locks, lockKeys(e.cfg.Locks, s, c.group)...)
 	}
 	if e.profiles+len(l.streams) > maxProfiles {
 		return
@@ -82,11 +89,12 @@ func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
 		e.watchSet(rs, minIdle, now)
 		return
 	}
-	if e.locks.Load() == nil {
-		e.locks.Store(&lockIndex{}) // lock steps look for learnings from now on
+	if len(e.learnings) >= maxLearnings || by != nil && by.learnings >= maxSessionLearnings {
+		rs.again = time.Time{}
+		return
 	}
 	e.learnings[k] = l
-	e.learns.Add(1)
+	l.count(e, 1)
 	e.jobLocked(func(ctx context.Context) {
 		err := e.ask(ctx, l)
 		e.mu.Lock()
@@ -94,13 +102,27 @@ func (e *Engine) learn(rs *readSet, minIdle time.Duration, now time.Time) {
 			e.deny(l, now)
 		}
 		delete(e.learnings, k)
-		e.learns.Add(-1)
+		l.count(e, -1)
 		e.mu.Unlock()
 		close(l.done)
 		if err != nil {
 			e.cfg.Logger.Warn("streams could not be learned", "group", l.group, "streams", len(l.streams), "error", err)
 		}
 	})
+}
+
+// count enters a learning where it is looked for, or takes it out again. The lock is held.
+func (l *learning) count(e *Engine, n int) {
+	if l.by != nil {
+		l.by.learnings += n
+	}
+	for _, key := range l.locks {
+		if n > 0 {
+			e.asking.add(key, l)
+		} else {
+			e.asking.remove(key, l)
+		}
+	}
 }
 
 // deny has a learning's streams not asked about for a while. The lock is held.
@@ -137,7 +159,7 @@ func (e *Engine) ask(ctx context.Context, l *learning) error {
 // learned takes the answers to a learning's questions. The lock is held.
 func (e *Engine) learned(l *learning, replies [][]byte, sent time.Time) {
 	denied := 0
-	var got []*profile
+	got := 0
 	for i, s := range l.streams {
 		tk := targetKey{l.id.DB, l.id.User, s, l.group}
 		empty, probe := replies[2*i], replies[2*i+1]
@@ -151,19 +173,17 @@ func (e *Engine) learned(l *learning, replies [][]byte, sent time.Time) {
 			continue
 		}
 		p := e.profileFor(tk, l.minIdle, slices.Clone(empty))
-		p.result(sent, sent.Add(validity*e.interval(l.minIdle)), h)
-		got = append(got, p)
+		e.result(p, sent, sent.Add(validity*e.interval(l.minIdle)), h)
+		got++
 	}
 	if denied > 0 {
 		e.cfg.Logger.Warn("not allowed to ask about pending entries; their commands are forwarded",
 			"user", l.id.User.Name, "group", l.group, "streams", denied)
 	}
-	if len(got) == 0 {
+	if got == 0 {
 		return
 	}
 	e.watchSet(l.rs, l.minIdle, sent)
-	e.publishLocks()
-	e.countHot()
 	e.poke()
 }
 
@@ -179,8 +199,12 @@ func (e *Engine) watchSet(rs *readSet, minIdle time.Duration, now time.Time) {
 		}
 		w.add(i, t.profiles[minIdle])
 	}
+	all := make(map[string]bool, len(rs.streams))
+	for _, s := range rs.streams {
+		all[s] = true
+	}
 	for _, other := range rs.consumer.reads {
-		if other == rs || !within(other.streams, rs.streams) {
+		if other == rs || len(other.sweeps) == 0 || !within(other.streams, all) {
 			continue
 		}
 		for v := range other.sweeps {
@@ -193,9 +217,9 @@ func (e *Engine) watchSet(rs *readSet, minIdle time.Duration, now time.Time) {
 }
 
 // within reports whether all of a are among b.
-func within(a, b []string) bool {
+func within(a []string, b map[string]bool) bool {
 	for _, s := range a {
-		if !slices.Contains(b, s) {
+		if !b[s] {
 			return false
 		}
 	}
@@ -205,8 +229,11 @@ func within(a, b []string) bool {
 // awaitLearning defers a lock step about a stream that is being learned; again
 // judges it afterwards. The lock is held.
 func (s *Session) awaitLearning(key []byte, cmd resp.Command, again func(resp.Command) Verdict) Verdict {
-	for _, l := range s.e.learnings {
-		if l.id.DB == s.id.DB && l.id.User == s.id.User && l.locks[string(key)] {
+	if s.parting.Load() {
+		return Verdict{}
+	}
+	for _, l := range s.e.asking.of(key) {
+		if l.id.DB == s.id.DB && l.id.User == s.id.User {
 			own := cloneCommand(cmd)
 			return s.await(l, func() Verdict { return again(own) })
 		}

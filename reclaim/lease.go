@@ -180,9 +180,9 @@ func (e *Engine) store(ctx context.Context, w *sweep, r report, hints int) (bool
 func (e *Engine) resign(ctx context.Context, w *sweep) {
 	e.mu.Lock()
 	written := w.written
-	w.leading, w.led, w.written = false, 0, false // a round that takes it meanwhile says so again
+	e.setLeading(w, false)
+	w.led, w.written = 0, false // a round that takes it meanwhile says so again
 	e.silencePages(w)
-	e.countLeases()
 	e.mu.Unlock()
 	if !written {
 		return
@@ -209,9 +209,8 @@ func (e *Engine) hint(db int, stream, group string) {
 	now := time.Now()
 	var commands []byte
 	n := 0
-	for _, w := range e.sweeps {
-		_, reads := w.number(stream)
-		if w.db != db || w.group != group || !reads || now.Sub(w.hinted[stream]) < w.interval/2 {
+	for w := range e.covering[stream] {
+		if w.db != db || w.group != group || now.Sub(w.hinted[stream]) < w.interval/2 {
 			continue
 		}
 		w.hinted[stream] = now

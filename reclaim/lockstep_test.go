@@ -29,7 +29,7 @@ func (w *world) heatNow(stream string) (id string) {
 	for _, t := range e.targets {
 		for _, p := range t.profiles {
 			if t.stream == stream {
-				p.hot = &hit{id: id, owner: "dead", count: 1, at: time.Now()}
+				e.setHot(p, &hit{id: id, owner: "dead", count: 1, at: time.Now()})
 			}
 		}
 	}
@@ -59,7 +59,6 @@ func TestLockSequence(t *testing.T) {
 				e.endProfile(p)
 			}
 		}
-		e.publishLocks()
 		e.mu.Unlock()
 		if r := c.do("EVALSHA", lockSHAs[scriptRelease], "1", lockOfS, "tok"); r != ":1\r\n" || c.last() != Answer {
 			w.t.Errorf("release: %q", r)

@@ -39,20 +39,16 @@ func (s *Session) losing(cmd resp.Command) (l loss, ok bool) {
 		return s.losingGroup(cmd)
 	case fold(name, "flushall"), fold(name, "swapdb"):
 		l.everyDB = true
-		return l, s.e.known.Load() != nil
+		return l, !s.e.known.empty()
 	case fold(name, "flushdb"):
-		return l, s.e.known.Load() != nil
+		return l, !s.e.known.empty()
 	case fold(name, "rename"), fold(name, "renamenx"), fold(name, "copy"):
 		n = min(n, 3)
 	case fold(name, "move"):
 		n = min(n, 2)
 	}
-	known := s.e.known.Load()
-	if known == nil {
-		return l, false
-	}
 	for i := 1; i < n; i++ {
-		if _, is := (*known)[string(cmd.Arg(i))]; is {
+		if s.e.known.has(cmd.Arg(i)) {
 			l.streams = append(l.streams, string(cmd.Arg(i)))
 		}
 	}
@@ -143,15 +139,31 @@ func (e *Engine) forget(list []loss) {
 		if list[i].consumer != nil {
 			continue
 		}
-		for k, t := range e.targets {
-			if !list[i].of(k) {
-				continue
-			}
+		for _, t := range e.lost(&list[i]) {
 			for _, p := range t.profiles {
 				e.endProfile(p)
 			}
 		}
 	}
-	e.publishLocks()
-	e.countHot()
+}
+
+// lost lists the targets that are lost. The lock is held.
+func (e *Engine) lost(l *loss) (list []*target) {
+	look := func(t *target) {
+		if l.of(t.targetKey) {
+			list = append(list, t)
+		}
+	}
+	if l.streams == nil {
+		for _, t := range e.targets {
+			look(t)
+		}
+		return list
+	}
+	for _, s := range l.streams {
+		for _, t := range e.known.of([]byte(s)) {
+			look(t)
+		}
+	}
+	return list
 }

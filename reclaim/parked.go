@@ -76,7 +76,7 @@ func (p *Parked) End(reply []byte) {
 	p.ended = true
 	delete(e.parked, p)
 	p.rs.parked--
-	p.rs.used = time.Now()
+	p.rs.use(p.rs.id, time.Now())
 	if len(reply) > 0 && !isError(reply) {
 		p.rs.proven = true
 		p.rs.consumer.last = p.rs
@@ -411,8 +411,7 @@ func (p *Parked) done(s *search, b *batch) *batch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s.p.hot == s.from && s.others {
-		s.p.hot = nil
-		e.countHot()
+		e.setHot(s.p, nil)
 	}
 	if b != nil {
 		e.cfg.Events.entries("claimed", s.p.target.stream, s.p.target.group, b.ids())

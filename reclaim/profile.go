@@ -97,8 +97,9 @@ func (t *target) temper(now time.Time) temper {
 	return all
 }
 
-// result takes over what a probe of time at has found, h being nil for nothing.
-func (p *profile) result(at, valid time.Time, h *hit) {
+// result takes over what a probe of time at has found, h being nil for nothing. The lock
+// is held.
+func (e *Engine) result(p *profile, at, valid time.Time, h *hit) {
 	if valid.After(p.valid) {
 		p.valid = valid
 	}
@@ -106,7 +107,24 @@ func (p *profile) result(at, valid time.Time, h *hit) {
 	if h == nil && p.hot != nil && p.hot.at.After(at) {
 		return // it has become hot since
 	}
-	p.hot = h
+	e.setHot(p, h)
+}
+
+// setHot makes h the first entry of a profile that is known to be reclaimable, nil being
+// none, and reports how many profiles are hot. What has ended does not count. The lock is
+// held.
+func (e *Engine) setHot(p *profile, h *hit) {
+	was := p.hot != nil
+	if p.hot = h; was == (h != nil) || p.target.profiles[p.minIdle] != p {
+		return
+	}
+	if was {
+		e.hots--
+	} else {
+		e.hots++
+	}
+	e.warm.Store(int64(e.hots))
+	e.cfg.Events.hot(e.hots)
 }
 
 // lockKeys renders the templates for one stream and group.
@@ -130,7 +148,10 @@ func (e *Engine) profileFor(k targetKey, minIdle time.Duration, empty []byte) *p
 			locks:     lockKeys(e.cfg.Locks, k.stream, k.group),
 		}
 		e.targets[k] = t
-		e.locksStale = true
+		e.known.add(k.stream, t)
+		for _, lock := range t.locks {
+			e.locks.add(lock, t)
+		}
 	}
 	p := t.profiles[minIdle]
 	if p == nil {
@@ -152,66 +173,32 @@ func (e *Engine) endProfile(p *profile) {
 	if t.profiles[p.minIdle] != p {
 		return
 	}
+	p.valid = time.Time{}
+	e.setHot(p, nil)
 	delete(t.profiles, p.minIdle)
 	e.profiles--
 	for w := range p.sweeps {
 		w.drop(p)
 	}
-	p.valid, p.hot = time.Time{}, nil
-	if len(t.profiles) == 0 {
-		delete(e.targets, t.targetKey)
-		e.locksStale = true
-	}
-}
-
-// lockIndex finds targets by the key of their lock. It is never changed once it is
-// published, so that a GET that has nothing to do with it costs one look-up.
-type lockIndex map[string][]*target
-
-// publishLocks replaces the indexes after targets came or went. The lock is held.
-func (e *Engine) publishLocks() {
-	if !e.locksStale {
+	if len(t.profiles) > 0 {
 		return
 	}
-	e.locksStale = false
-	index := make(lockIndex, len(e.targets))
-	for _, t := range e.targets {
-		for _, k := range t.locks {
-			index[k] = append(index[k], t)
-		}
+	delete(e.targets, t.targetKey)
+	e.known.remove(t.stream, t)
+	for _, lock := range t.locks {
+		e.locks.remove(lock, t)
 	}
-	e.locks.Store(&index)
-	if len(e.targets) == 0 {
-		e.known.Store(nil)
-		return
-	}
-	known := make(map[string]struct{}, len(e.targets))
-	for k := range e.targets {
-		known[k.stream] = struct{}{}
-	}
-	e.known.Store(&known)
 }
 
 // mayLock reports, without the lock, whether a key may be that of a lock.
-func (e *Engine) mayLock(key []byte) bool {
-	index := e.locks.Load()
-	if index == nil {
-		return false
-	}
-	_, ok := (*index)[string(key)]
-	return ok || e.learns.Load() > 0
-}
+func (e *Engine) mayLock(key []byte) bool { return e.locks.has(key) || e.asking.has(key) }
 
 // lockTarget finds the target whose lock is called key, for one user and database.
 // An ambiguous key belongs to nobody: groups and streams may be named so that two
 // of them render to the same key.
 func (e *Engine) lockTarget(id Identity, key []byte) *target {
-	index := e.locks.Load()
-	if index == nil {
-		return nil
-	}
 	var found *target
-	for _, t := range (*index)[string(key)] {
+	for _, t := range e.locks.of(key) {
 		if t.db != id.DB || t.user != id.User {
 			continue
 		}

@@ -59,7 +59,7 @@ func (s *Session) read(cmd resp.Command) Verdict {
 		return Verdict{}
 	}
 	rs := c.reading(l.key, l.fresh, s.id, now)
-	e.adopt(rs, now)
+	s.adopt(rs, now)
 	var v Verdict
 	if l.call.blocks && !l.call.noack && !l.call.claims && e.cfg.Mode == On && !e.draining {
 		v.Parked = e.park(s, rs, l.call, now)
@@ -86,25 +86,26 @@ func (e *Engine) readSeen(rs *readSet, reply []byte) {
 // adopt puts what a consumer reads under the rounds that there are for its streams
 // already, or for which the operator has made a rule: a rule's learning call proves
 // what the client itself never shows. The lock is held.
-func (e *Engine) adopt(rs *readSet, now time.Time) {
+func (s *Session) adopt(rs *readSet, now time.Time) {
+	e := s.e
 	if len(rs.sweeps) > 0 || now.Before(rs.again) || e.draining {
 		return
 	}
 	c := rs.consumer
 	rs.again = now.Add(e.cfg.Interval)
 	if rule, ok := e.cfg.rule(c.group); ok {
-		e.learn(rs, rule.MinIdle, now)
+		e.learn(s, rs, rule.MinIdle, now)
 	}
 	if t := e.targets[targetKey{c.db, c.user, rs.streams[0], c.group}]; t != nil {
 		for minIdle := range t.profiles {
-			e.learn(rs, minIdle, now)
+			e.learn(s, rs, minIdle, now)
 		}
 	}
 }
 
 // join makes a consumer that asks about a known profile one of those for whom it is
 // probed. The lock is held.
-func (e *Engine) join(rs *readSet, p *profile, now time.Time) {
+func (s *Session) join(rs *readSet, p *profile, now time.Time) {
 	for w := range rs.sweeps {
 		if w.minIdle == p.minIdle {
 			return
@@ -112,8 +113,8 @@ func (e *Engine) join(rs *readSet, p *profile, now time.Time) {
 	}
 	if rs.proven {
 		if !now.Before(rs.again) {
-			rs.again = now.Add(e.cfg.Interval)
-			e.learn(rs, p.minIdle, now)
+			rs.again = now.Add(s.e.cfg.Interval)
+			s.e.learn(s, rs, p.minIdle, now)
 		}
 		return
 	}

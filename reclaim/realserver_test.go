@@ -209,7 +209,7 @@ func heat(e *Engine, do func(...string) string, stream string) {
 	for _, t := range e.targets {
 		for _, p := range t.profiles {
 			if t.stream == stream {
-				p.hot = &hit{id: "1-1", owner: "dead", count: 1, at: time.Now()}
+				e.setHot(p, &hit{id: "1-1", owner: "dead", count: 1, at: time.Now()})
 			}
 		}
 	}

@@ -19,11 +19,11 @@ func (e *Engine) runRound(ctx context.Context, w *sweep) {
 	if e.draining || e.sweeps[w.key] != w { // it may have got the lease all the same
 		e.resignLocked(w)
 	}
-	w.next(time.Now())
+	if e.sweeps[w.key] == w {
+		e.agenda.set(w, w.next(time.Now()))
+	}
 	warn := err != nil && !w.warned
 	w.warned = err != nil
-	e.countLeases()
-	e.countHot()
 	e.mu.Unlock()
 	e.cfg.Events.round(result)
 	if warn {
@@ -75,14 +75,13 @@ func outcome(err error) string {
 func (e *Engine) led(w *sweep, leading bool) {
 	e.mu.Lock()
 	changed := w.leading != leading
-	w.leading = leading
+	e.setLeading(w, leading)
 	if changed {
 		w.led = 0
 		if !leading {
 			e.silencePages(w)
 		}
 	}
-	e.countLeases()
 	e.mu.Unlock()
 	if changed {
 		e.cfg.Logger.Info("reclaim lease changed", "held", leading, "group", w.group, "streams", len(w.streams), "lease", w.lease)
@@ -140,16 +139,19 @@ func (e *Engine) apply(w *sweep, r report, at time.Time) {
 	for _, h := range r.Hot {
 		found[h.Stream] = &hit{id: h.ID, owner: string(h.Owner), count: h.Count, at: at}
 	}
+	skipped := make(map[int]bool, len(r.Skipped))
+	for _, i := range r.Skipped {
+		skipped[i] = true
+	}
 	valid := at.Add(validity * w.interval)
 	for i, list := range w.profiles {
-		if slices.Contains(r.Skipped, i) {
+		if skipped[i] {
 			continue
 		}
 		for _, p := range list {
-			p.result(at, valid, found[i])
+			e.result(p, at, valid, found[i])
 		}
 	}
-	e.countHot()
 	e.cfg.Events.succeeded(time.UnixMilli(r.At))
 }
 

@@ -138,7 +138,9 @@ func (e *Engine) stopRounds() (s *sweep) {
 	for range 1000 {
 		e.mu.Lock()
 		for _, s = range e.sweeps {
-			s.due = time.Now().Add(time.Hour)
+			if !s.running {
+				e.agenda.set(s, time.Now().Add(time.Hour))
+			}
 		}
 		running := s == nil || s.running // then it will set the next one's time
 		e.mu.Unlock()

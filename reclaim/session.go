@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"streamproxy/internal/resp"
@@ -14,6 +15,8 @@ type Session struct {
 	id        Identity
 	consumers []*consumer // under the engine's lock
 	left      bool        // likewise
+	learnings int         // begun for it and under way; likewise
+	parting   atomic.Bool
 	last      lastRead
 }
 
@@ -34,6 +37,10 @@ func (s *Session) Become(id Identity) {
 	s.id = id
 	s.last = lastRead{}
 }
+
+// Part says that the client has ended the connection, though not all that it sent before was
+// judged yet: nothing is learned any more for that, nor waited for until it is.
+func (s *Session) Part() { s.parting.Store(true) }
 
 // Leave ends the session: nothing is claimed for its consumers any more unless
 // they have other connections, and what is held for them is given back.

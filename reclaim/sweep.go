@@ -32,6 +32,7 @@ type sweep struct {
 	readers  map[*readSet]struct{}
 
 	due     time.Time
+	place   int // in the agenda, -1 while a round is under way
 	tried   time.Time
 	running bool
 	leading bool
@@ -73,6 +74,7 @@ func (e *Engine) sweepFor(rs *readSet, minIdle time.Duration, now time.Time) *sw
 		readers: make(map[*readSet]struct{}),
 		watched: make(map[int]time.Time),
 		hinted:  make(map[string]time.Time),
+		place:   -1,
 	}
 	w.streams = slices.Clone(rs.streams)
 	slices.Sort(w.streams)
@@ -81,8 +83,14 @@ func (e *Engine) sweepFor(rs *readSet, minIdle time.Duration, now time.Time) *sw
 	// The braces keep a lease and its list in one slot of a cluster.
 	sum := sha256.Sum256([]byte(k))
 	w.lease = e.cfg.KeyPrefix + "lease:{" + hex.EncodeToString(sum[:12]) + "}"
-	w.due = now.Add(rand.N(w.interval))
 	e.sweeps[k] = w
+	for _, s := range w.streams {
+		if e.covering[s] == nil {
+			e.covering[s] = make(map[*sweep]struct{})
+		}
+		e.covering[s][w] = struct{}{}
+	}
+	e.agenda.set(w, now.Add(rand.N(w.interval)))
 	return w
 }
 
@@ -96,8 +104,8 @@ func (w *sweep) add(i int, p *profile) {
 
 // drop takes a profile out.
 func (w *sweep) drop(p *profile) {
-	for i, list := range w.profiles {
-		w.profiles[i] = slices.DeleteFunc(list, func(q *profile) bool { return p == q })
+	if i, ok := w.number(p.target.stream); ok {
+		w.profiles[i] = slices.DeleteFunc(w.profiles[i], func(q *profile) bool { return p == q })
 	}
 	delete(p.sweeps, w)
 }
@@ -117,37 +125,32 @@ func (w *sweep) liveReader() *readSet {
 	return nil
 }
 
-// next sets the time of the next round: an interval from now, less up to a tenth,
+// next is the time of the next round: an interval from now, less up to a tenth,
 // so that proxies started together do not stay together.
-func (w *sweep) next(now time.Time) {
-	w.due = now.Add(w.interval - rand.N(w.interval/10+1))
+func (w *sweep) next(now time.Time) time.Time {
+	return now.Add(w.interval - rand.N(w.interval/10+1))
 }
 
 // tickSweeps starts the rounds that are due and ends sweeps that nobody needs. The
 // lock is held.
 func (e *Engine) tickSweeps(now time.Time) (next time.Time) {
-	for _, w := range e.sweeps {
+	for {
+		w, at := e.agenda.next(now)
+		if w == nil {
+			return at
+		}
 		e.pruneReaders(w, now)
 		switch {
 		case len(w.readers) == 0:
 			e.endSweep(w)
-			continue
-		case w.running:
-			continue
-		case now.Before(w.due):
 		case e.draining || w.liveReader() == nil:
 			e.resignLocked(w)
-			w.next(now)
+			e.agenda.set(w, w.next(now))
 		default:
 			w.running, w.tried = true, now
 			e.jobLocked(func(ctx context.Context) { e.runRound(ctx, w) })
-			continue
-		}
-		if next.IsZero() || w.due.Before(next) {
-			next = w.due
 		}
 	}
-	return next
 }
 
 // pruneReaders drops what has not been read for long. The lock is held.
@@ -162,10 +165,16 @@ func (e *Engine) pruneReaders(w *sweep, now time.Time) {
 	}
 }
 
-// endSweep forgets a sweep and the profiles that no other one covers. The lock is
-// held.
+// endSweep forgets a sweep, which the agenda has no more, and the profiles that no other
+// one covers. The lock is held.
 func (e *Engine) endSweep(w *sweep) {
+	e.setLeading(w, false)
 	delete(e.sweeps, w.key)
+	for _, s := range w.streams {
+		if delete(e.covering[s], w); len(e.covering[s]) == 0 {
+			delete(e.covering, s)
+		}
+	}
 	e.silencePages(w)
 	for _, list := range w.profiles {
 		for _, p := range slices.Clone(list) {
@@ -176,8 +185,21 @@ func (e *Engine) endSweep(w *sweep) {
 		}
 	}
 	e.resignLocked(w)
-	e.publishLocks()
-	e.countHot()
+}
+
+// setLeading notes whether we hold a sweep's lease, and reports how many we hold. The lock
+// is held.
+func (e *Engine) setLeading(w *sweep, leading bool) {
+	was := w.leading
+	if w.leading = leading; was == leading || e.sweeps[w.key] != w {
+		return
+	}
+	if leading {
+		e.leases++
+	} else {
+		e.leases--
+	}
+	e.cfg.Events.leases(e.leases)
 }
 
 // hurry brings the next round forward for a profile whose result is no longer
@@ -185,7 +207,7 @@ func (e *Engine) endSweep(w *sweep) {
 func (e *Engine) hurry(p *profile, now time.Time) {
 	for w := range p.sweeps {
 		if !w.running && now.Sub(w.tried) > w.interval/4 && w.due.After(now) {
-			w.due = now
+			e.agenda.set(w, now)
 			e.poke()
 		}
 	}
