@@ -18,7 +18,7 @@ func tell(s *session, n int) time.Duration {
 	began := time.Now()
 	for range n {
 		s.refuseCredentials(replyOK)
-		s.local = false // there is no connection on which to send it
+		s.local = 0 // there is no connection on which to send it
 	}
 	return time.Since(began)
 }

@@ -123,6 +123,9 @@ func (s *session) readReady(fd uintptr) (done bool) {
 			return s.hungUp(int(fd))
 		}
 		if s.readChunk(int(fd)) {
+			if s.cutOff() {
+				return true // what a client sent that has gone may be megabytes
+			}
 			// There is more, of a client that may never pause. It has had a turn; without
 			// this it would have the processor until the scheduler takes it away, for ten
 			// milliseconds, and so would each of its kind.
@@ -346,8 +349,8 @@ func (s *session) extend(b []byte) {
 
 // flushLocal sends local answers that wait for nobody.
 func (s *session) flushLocal() {
-	if s.local {
-		s.local = false
+	if s.local > 0 {
+		s.local = 0
 		s.flush()
 	}
 }

@@ -59,7 +59,7 @@ type session struct {
 	firstWrote  *batcher.Conn
 	laterWrites int
 	counts      [numClasses]int
-	local       bool      // answered here since the last flush
+	local       int       // commands answered here since the last flush
 	wasBusy     bool      // busy has been set since it was last seen cleared
 	parting     dismissed // what the reader has seen of dismissal
 
