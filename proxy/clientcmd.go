@@ -72,7 +72,9 @@ func (s *session) urgentCommand(cmd resp.Command, route Route) {
 		s.runExclusive(cmd.Raw, exclusive{closeOnLoss: true})
 		return
 	}
-	c, err := s.p.controlConn(s.key)
+	ctx, cancel := s.patience()
+	c, err := s.p.controlLane(s.key).Await(ctx)
+	cancel()
 	if err != nil {
 		s.unserved(err)
 		s.failHere(1)

@@ -244,9 +244,7 @@ func (s *session) unserved(err error) {
 		s.ending = true
 		return
 	}
-	if !s.resigned() {
-		s.p.noteDown(err)
-	}
+	s.noteDown(err)
 }
 
 // expel ends the sessions of a hub whose user the server lets in no more, after it has

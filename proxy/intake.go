@@ -29,7 +29,9 @@ var past = time.Unix(1, 0)
 // intake reads the client until its connection ends or the session does.
 func (s *session) intake() {
 	s.setIdleDeadline() // which may have taken back a wake-up
-	s.p.partings.watch(s)
+	if s.rc != nil {    // else it has been since the handshake
+		s.p.partings.watch(s)
+	}
 	s.sayGoodbye()
 	if s.upstreamEnded() || s.cutOff() {
 		return
@@ -191,7 +193,9 @@ func (s *session) leaving() {
 	if resign != nil && s.isReset() {
 		resign()
 	}
-	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	if s.rc != nil { // others read until there is nothing left
+		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	}
 }
 
 // full reports whether no more may be read for now.
@@ -243,9 +247,13 @@ func (s *session) rawConn() syscall.RawConn {
 }
 
 // isReset reports whether the client has reset its connection, as far as that is known.
-func (s *session) isReset() (gone bool) {
+func (s *session) isReset() bool {
 	rc := s.rawConn()
-	return rc != nil && rc.Control(func(fd uintptr) { gone = peerReset(int(fd)) }) == nil && gone
+	return rc != nil && isReset(rc)
+}
+
+func isReset(rc syscall.RawConn) (gone bool) {
+	return rc.Control(func(fd uintptr) { gone = peerReset(int(fd)) }) == nil && gone
 }
 
 // park notes that the reader is about to wait for its client, everything that it has

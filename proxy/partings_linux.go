@@ -40,16 +40,18 @@ func newPartings(find func(id int64) *session) (*partings, error) {
 
 // watch has the end of a session's client told from now on; one that has come already is
 // told at once. It ends with the connection. A kernel that refuses leaves the session to
-// reads and writes that fail.
+// reads and writes that fail. A TLS reader reads until there is nothing left; it is told for
+// the sake of what else it waits for.
 func (g *partings) watch(s *session) {
-	if s.rc == nil {
-		return // such a reader reads until there is nothing left
+	rc := s.rawConn()
+	if rc == nil {
+		return
 	}
 	event := unix.EpollEvent{
 		Events: unix.EPOLLRDHUP | unix.EPOLLET,
 		Fd:     int32(s.id), Pad: int32(s.id >> 32),
 	}
-	_ = s.rc.Control(func(fd uintptr) {
+	_ = rc.Control(func(fd uintptr) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if g.fd >= 0 {

@@ -20,7 +20,7 @@ func (*partings) close() {}
 // lookAround looks at each session's connection.
 func (*partings) lookAround(r *registry) {
 	for _, s := range r.all() {
-		if s.rc != nil && batcher.Ended(s.rc) {
+		if rc := s.rawConn(); rc != nil && batcher.Ended(rc) {
 			s.leaving()
 		}
 	}

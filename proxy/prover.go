@@ -36,7 +36,7 @@ type provers struct {
 // the server's error reply if they are not, and an error if it could not be asked.
 func (s *session) prove(ctx context.Context, r rank, question []byte) (refusal []byte, err error) {
 	pr := &s.p.identities.provers
-	waited, err := pr.turns.take(ctx, r)
+	waited, err := s.takeTurn(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,19 @@ func (s *session) prove(ctx context.Context, r rank, question []byte) (refusal [
 		}
 		return w.buf, nil
 	}
+}
+
+// takeTurn waits for the turn to ask, until ctx ends or the client resets its connection. What is
+// asked is then answered: a prover that is given up has to be dialled anew.
+func (s *session) takeTurn(ctx context.Context, r rank) (waited bool, err error) {
+	end, _ := ctx.Deadline()
+	queue, leave := s.patienceOf(time.Until(end))
+	defer leave()
+	waited, err = s.p.identities.provers.turns.take(queue, r)
+	if err != nil && s.resigned() {
+		err = errGone
+	}
+	return waited, err
 }
 
 // prover takes an idle prover, or dials one. While several questions are under way, one

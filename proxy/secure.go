@@ -40,11 +40,15 @@ func (s *session) secured() bool {
 	if !ok {
 		return true
 	}
-	ctx, cancel := s.p.within(secureTime)
+	s.p.partings.watch(s)
+	ctx, cancel := s.patienceOf(secureTime)
 	defer cancel()
 	err := h.HandshakeContext(ctx)
 	if err == nil {
 		return true
+	}
+	if s.resigned() {
+		err = errGone
 	}
 	s.readErr = err
 	if errors.Is(err, io.EOF) || s.p.stopping() {

@@ -34,6 +34,11 @@ type secureProxy struct {
 
 func startSecure(t *testing.T, change func(*Config)) *secureProxy {
 	t.Helper()
+	return startSecureBehind(t, NewHandshakes(), change)
+}
+
+func startSecureBehind(t *testing.T, gate certs.Gate, change func(*Config)) *secureProxy {
+	t.Helper()
 	a := redistest.NewAuthority(t)
 	s := &secureProxy{t: t, authority: a, server: redistest.Start(t, redistest.WithTLS(t, a))}
 	ca, cert, key := redistest.ClientFiles(t, a)
@@ -68,7 +73,7 @@ func startSecure(t *testing.T, change func(*Config)) *secureProxy {
 	source := certs.ForServer(certs.Files{CA: a.Write(t, dir), Cert: cert, Key: key})
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.Serve(tls.NewListener(l, source.Listening())); err != nil {
+		if err := s.Serve(tls.NewListener(l, source.Listening(gate))); err != nil {
 			t.Error(err)
 		}
 	})

@@ -276,6 +276,9 @@ func (s *session) seal() (first bool) {
 	s.behind = 0
 	s.charge()
 	s.cond.Broadcast()
+	if s.resign != nil {
+		s.resign()
+	}
 	return first
 }
 

@@ -70,7 +70,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 		return false
 	}
 	h := s.p.hubOf(key)
-	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
+	ctx, cancel := s.patience()
 	defer cancel()
 	if err := h.reach(ctx); err != nil {
 		var he *upstream.HandshakeError
@@ -78,7 +78,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 			s.answer(he.Reply)
 			s.ending = s.ending || key.User == s.key.User && h.denied(err)
 		} else {
-			s.p.noteDown(err)
+			s.noteDown(err)
 			s.hangUp()
 		}
 		s.p.leaveHub(h)

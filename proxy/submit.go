@@ -188,7 +188,7 @@ func (s *session) join() bool {
 	if s.sit(lane.Conn()) {
 		return true
 	}
-	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
+	ctx, cancel := s.patience()
 	defer cancel()
 	for {
 		c, err := lane.Await(ctx)

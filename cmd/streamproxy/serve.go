@@ -111,6 +111,7 @@ func start(c *config.Loaded, m *telemetry.Metrics, admin *administration, log *s
 // one. secure is for the tls:// ones. The error names every address that failed.
 func listen(c config.Config, secure *certs.Source) (clients, probes []net.Listener, err error) {
 	var errs []error
+	handshakes := proxy.NewHandshakes()
 	open := func(spec string) []net.Listener {
 		l, err := proxy.Listen(spec)
 		if err != nil {
@@ -123,7 +124,7 @@ func listen(c config.Config, secure *certs.Source) (clients, probes []net.Listen
 		addr, encrypted := strings.CutPrefix(spec, config.TLSPrefix)
 		for _, l := range open(addr) {
 			if encrypted {
-				l = tls.NewListener(l, secure.Listening())
+				l = tls.NewListener(l, secure.Listening(handshakes))
 			}
 			clients = append(clients, l)
 		}

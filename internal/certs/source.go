@@ -18,6 +18,7 @@ type Source struct {
 	Failed func(error)
 
 	files Files
+	gate  Gate // nil: none; see Listening
 	build func(contents) (*tls.Config, error)
 
 	mu     sync.Mutex
@@ -72,7 +73,12 @@ func ForServer(f Files) *Source {
 		if config.ClientCAs != nil {
 			config.ClientAuth = tls.RequireAndVerifyClientCert
 		}
-		config.Certificates, err = f.pair(read)
+		pair, err := f.pair(read)
+		if len(pair) > 0 {
+			config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+				return gated(s.gate, &pair[0], hello), nil
+			}
+		}
 		return config, err
 	}
 	return s
@@ -127,11 +133,20 @@ func (s *Source) refresh() (config *tls.Config, err error, news bool) {
 	return s.config, err, news
 }
 
-// Listening returns the configuration for a listener. It asks for the files at each
-// handshake.
-func (s *Source) Listening() *tls.Config {
+// Listening returns the configuration for a listener, whose handshakes pass gate; nil is
+// none. It asks for the files at each handshake. It is called
+// before the first of them.
+func (s *Source) Listening(gate Gate) *tls.Config {
+	s.gate = gate
 	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.Config() },
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if gate != nil {
+				if err := gate.Look(hello.Conn); err != nil {
+					return nil, err
+				}
+			}
+			return s.Config()
+		},
 	}
 }
