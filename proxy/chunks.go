@@ -31,12 +31,27 @@ func (p *Proxy) takeChunk() *chunk {
 	if p.inHand.Add(chunkSize) <= p.maxInHand() {
 		return largeChunks.Get().(*chunk)
 	}
-	p.inHand.Add(smallChunk - chunkSize)
+	p.inHand.Add(-chunkSize)
+	return p.takeSmall()
+}
+
+func (p *Proxy) takeSmall() *chunk {
+	p.inHand.Add(smallChunk)
 	return smallChunks.Get().(*chunk)
+}
+
+// takeChunk is the proxy's, but for a session of which a part of a command may stay while there is
+// little room left in memory: the part is small.
+func (s *session) takeChunk() *chunk {
+	if s.body == nil && s.pinned == nil && s.p.crowded() {
+		return s.p.takeSmall()
+	}
+	return s.p.takeChunk()
 }
 
 func (p *Proxy) putChunk(c *chunk) {
 	p.inHand.Add(-int64(len(c.b)))
+	defer p.makeRoom()
 	if len(c.b) == chunkSize {
 		largeChunks.Put(c)
 	} else {

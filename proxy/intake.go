@@ -122,7 +122,10 @@ func (s *session) readReady(fd uintptr) (done bool) {
 	s.parked.Store(false)
 	for {
 		if s.full() {
-			return s.hungUp(int(fd))
+			return s.hungUp(peerClosed(int(fd)))
+		}
+		if s.squeezed() {
+			return s.hungUp(peerReset(int(fd)))
 		}
 		if s.readChunk(int(fd)) {
 			if s.cutOff() {
@@ -145,7 +148,7 @@ func (s *session) readReady(fd uintptr) (done bool) {
 // readChunk reads once, executes what that brought, and reports whether to read again
 // at once.
 func (s *session) readChunk(fd int) (again bool) {
-	c := s.p.takeChunk()
+	c := s.takeChunk()
 	defer s.p.putChunk(c)
 	at := s.lift(c)
 	n, err := rawio.Read(fd, c.b[at:])
@@ -229,10 +232,10 @@ func (s *session) held() bool {
 	return busy
 }
 
-// hungUp looks for the end of a connection that is not read from. It returns true
-// if the client is gone.
-func (s *session) hungUp(fd int) bool {
-	if peerClosed(fd) {
+// hungUp notes the end of a connection that is not read from. It returns true if the
+// client is gone.
+func (s *session) hungUp(gone bool) bool {
+	if gone {
 		s.readErr = io.EOF
 	}
 	return s.readErr != nil

@@ -145,17 +145,6 @@ func (s *session) stopWriting() {
 	s.cond.Broadcast()
 }
 
-// noteHeld tells the proxy how much the reader holds of what is not executed yet.
-func (s *session) noteHeld(n int) {
-	if s.holds == int64(n) { // nobody else sets it
-		return
-	}
-	s.mu.Lock()
-	s.holds = int64(n)
-	s.charge()
-	s.mu.Unlock()
-}
-
 // unsent is how many bytes the client has not taken. The lock is held.
 func (s *session) unsent() int64 {
 	return int64(s.inWrite) + int64(s.out.size)
@@ -171,17 +160,6 @@ func (s *session) chargePiece() {
 	if s.kept()+s.holds-s.charged >= writePiece {
 		s.charge()
 	}
-}
-
-// charge tells the proxy how much this session holds. It is called where a client
-// has proved slow in either direction, not for every command. The lock is held.
-func (s *session) charge() {
-	now := s.kept() + s.holds
-	if s.closed {
-		now = 0
-	}
-	s.p.buffered.Add(now - s.charged)
-	s.charged = now
 }
 
 // pace blocks while the client has more than limit bytes to take, but not once the proxy

@@ -35,7 +35,7 @@ func (s *session) readPlain() error {
 		case err != nil || s.ending:
 			return err
 		case n == smallChunk && more == nil:
-			more = s.p.takeChunk()
+			more = s.takeChunk()
 			buf = more.b
 		case more != nil && (n < smallChunk || !s.pending()):
 			s.p.putChunk(more)
@@ -48,8 +48,15 @@ func (s *session) readPlain() error {
 // or for the client's end. Both are found at the socket below TLS; other connections
 // without a descriptor are tests' and are not held back.
 func (s *session) awaitRoom() error {
-	if s.below == nil || !s.full() {
+	gone := peerClosed
+	switch {
+	case s.below == nil:
+		return nil
+	case s.full():
+	case s.squeezed():
+		gone = peerReset
+	default:
 		return nil
 	}
-	return s.below.Read(func(fd uintptr) bool { return s.hungUp(int(fd)) })
+	return s.below.Read(func(fd uintptr) bool { return s.hungUp(gone(int(fd))) })
 }

@@ -45,7 +45,9 @@ type Proxy struct {
 	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
 	buffered     atomic.Int64 // bytes that slow clients have not taken, or not ended
 	inHand       atomic.Int64 // bytes of the chunks that readers hold
-	shedding     sync.Mutex   // held by whoever ends clients over the memory limit
+	ceded        atomic.Int64 // of buffered, what readers of closed sessions are about to drop
+	lobby        lobby
+	shedding     sync.Mutex // held by whoever ends clients over the memory limit
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients
@@ -348,17 +350,6 @@ func (p *Proxy) lanesFull() bool {
 	})
 	return lanes >= p.cfg.MaxLanes
 }
-
-// crowded reports whether the proxy's buffers are close to the memory limit: then
-// clients that owe reading are not read from.
-func (p *Proxy) crowded() bool {
-	limit := p.cfg.MemoryLimit
-	return limit > 0 && p.inBuffers() > limit-limit/8
-}
-
-// inBuffers is how many bytes the proxy holds for clients: what they have not taken, not
-// ended, or what waits in the hands of their readers.
-func (p *Proxy) inBuffers() int64 { return p.buffered.Load() + p.inHand.Load() }
 
 // Stats is a picture of the proxy at one moment.
 type Stats struct {

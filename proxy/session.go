@@ -106,6 +106,7 @@ type session struct {
 	inWrite      int   // bytes it has not written yet
 	behind       int   // bytes of answers that wait for earlier ones
 	charged      int64 // what the proxy counts of all this
+	ceded        int64 // and of that as good as given back
 	holds        int64 // bytes of memory for what the reader has not executed yet
 	progress     uint64
 	waiters      int  // goroutines in cond.Wait
@@ -185,6 +186,8 @@ func (s *session) end() {
 	}
 	s.leave()
 	s.abort()
+	s.keep(nil) // others wait for the room
+	s.p.lobby.leave(s)
 	_ = s.nc.Close() // nothing can be done about a connection that does not close
 	s.dropOwn()
 	if s.stream != nil {
@@ -193,7 +196,6 @@ func (s *session) end() {
 	s.waitIdle()
 	s.dropHandouts()
 	s.dropLane()
-	s.keep(nil)
 	s.mu.Lock()
 	s.out.drop()
 	s.mu.Unlock()

@@ -3,8 +3,6 @@ package proxy
 import (
 	"time"
 
-	"github.com/tidwall/redcon"
-
 	"streamproxy/batcher"
 )
 
@@ -52,6 +50,7 @@ func (p *Proxy) sweepOnce(now time.Time) {
 	p.trimProvers(now)
 	p.partings.lookAround(&p.sessions)
 	p.shed()
+	p.makeRoom()
 }
 
 // giveUp closes a connection on which something is waited for that may take for ever, when
@@ -70,43 +69,4 @@ func (p *Proxy) dropSpares() {
 	for _, h := range p.allHubs() {
 		h.closeSpares()
 	}
-}
-
-// shed ends the greediest clients while the proxy is over its memory limit. Whoever brings
-// replies calls it too: what a server can send until the next round of the sweeper is
-// more than a limit could allow for.
-func (p *Proxy) shed() {
-	limit := p.cfg.MemoryLimit
-	if limit <= 0 || p.inBuffers() <= limit || !p.shedding.TryLock() {
-		return
-	}
-	defer p.shedding.Unlock()
-	for p.inBuffers() > limit {
-		var worst *session
-		var most int64
-		for _, s := range p.sessions.all() {
-			s.mu.Lock()
-			if !s.closed && s.charged > most {
-				worst, most = s, s.charged
-			}
-			s.mu.Unlock()
-		}
-		if worst == nil {
-			return
-		}
-		p.met(LimitMemory, "closed: owed most", "client", worst.remote(), "bytes", most)
-		worst.refuseMemory()
-	}
-}
-
-// refuseMemory ends a session for the sake of the others, with an error if it can
-// still be told.
-func (s *session) refuseMemory() {
-	s.mu.Lock()
-	if !s.writing && s.out.size == 0 && !s.closed {
-		s.append(redcon.AppendError(nil, textMemory))
-	}
-	s.mu.Unlock()
-	s.flush()
-	s.abort()
 }

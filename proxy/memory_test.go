@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tidwall/redcon"
+
+	"streamproxy/internal/redistest"
+)
+
+// Who has sent a part of a command is not read from at the limit, whether somebody is being
+// refused or not. What is refused hears why, and the others are served to the end.
+func TestPartsOfCommandsStayBelowTheLimit(t *testing.T) {
+	const limit = 4 << 20
+	t.Run("plain", func(t *testing.T) {
+		f := startFake(t)
+		f.script(func(_ *fakeConn, args []string) (string, bool) {
+			if args[0] != "STRLEN" {
+				return "", false
+			}
+			return fmt.Sprintf(":%d\r\n", len(args[1])), true
+		})
+		p := startProxy(t, f, func(c *Config) { c.MemoryLimit = limit })
+		testPartsOfCommands(t, p.Proxy, p.client, "*2\r\n$6\r\nSTRLEN\r\n", ":62000\r\n")
+	})
+	t.Run("TLS", func(t *testing.T) {
+		s := startSecure(t, func(c *Config) { c.MemoryLimit = limit })
+		testPartsOfCommands(t, s.Proxy, s.client, "*2\r\n$6\r\nSTRLEN\r\n", ":0\r\n")
+	})
+}
+
+func testPartsOfCommands(t *testing.T, p *Proxy, connect func() *redistest.Client, head, reply string) {
+	const clients, whole, part = 200, 62000, 60000
+	limit := p.cfg.MemoryLimit
+	p.shedding.Lock() // nobody is refused for now
+	var all []*redistest.Client
+	for range clients {
+		c := connect()
+		all = append(all, c)
+		go func() { _ = c.Send(head + fmt.Sprintf("$%d\r\n", whole) + strings.Repeat("x", part)) }() // ends with the connection
+	}
+	until(t, "most to wait", func() bool {
+		if held := p.inBuffers(); held > limit+clients*2*smallChunk {
+			t.Fatalf("%d bytes are held", held)
+		}
+		return p.lobby.waiting.Load() > clients-2*limit/part
+	})
+	p.shedding.Unlock()
+	until(t, "the others to be read", func() bool { return p.lobby.waiting.Load() == 0 && p.inBuffers() <= limit })
+	served := 0
+	for _, c := range all {
+		_ = c.Send(strings.Repeat("x", whole-part) + "\r\n") // who has been refused finds out
+		switch got, err := c.ReadReply(); {
+		case err == nil && got == reply:
+			served++
+		case err == nil && got != string(redcon.AppendError(nil, textMemory)):
+			t.Errorf("got %q", got)
+		}
+		c.Close()
+	}
+	if least := int(limit / part / 4); served < least {
+		t.Errorf("%d clients were served, want at least %d", served, least)
+	}
+	until(t, "nothing to be held", func() bool { return p.inBuffers() == 0 && p.ceded.Load() == 0 })
+}
+
+// What a refused session holds counts until its reader has dropped it, but nobody else is refused
+// for it meanwhile. Such a reader reads no more.
+func TestOnlyOneIsRefusedForTheRoom(t *testing.T) {
+	f := startFake(t)
+	var met *[numLimits]atomic.Int64
+	p := startProxy(t, f, func(c *Config) {
+		c.MemoryLimit = 1 << 20
+		met = counted(c)
+	})
+	hold := func(n int) *session {
+		near, far := net.Pipe()
+		t.Cleanup(func() { near.Close(); far.Close() })
+		s := newSession(p.Proxy, near)
+		if !p.sessions.add(s, 10) {
+			t.Fatal("not added")
+		}
+		s.noteHeld(n)
+		return s
+	}
+	greedy, other := hold(900<<10), hold(200<<10)
+	for range 3 {
+		p.shed()
+	}
+	if n, held := met[LimitMemory].Load(), p.inBuffers(); n != 1 || held != 1100<<10 {
+		t.Errorf("%d were refused, %d bytes are held", n, held)
+	}
+	greedy.noteHeld(0)
+	if !greedy.ending || other.ending || p.inBuffers() != 200<<10 || p.excess(0) != 200<<10 {
+		t.Errorf("ending: %v, %v; %d bytes are held", greedy.ending, other.ending, p.inBuffers())
+	}
+	other.noteHeld(0)
+	p.sessions.remove(greedy)
+	p.sessions.remove(other)
+}
+
+// A client that sends a command in pieces is read from while others wait for room, if it holds
+// nothing yet; and who waits learns of room, of its own end, and of nothing else.
+func TestLobby(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(c *Config) { c.MemoryLimit = 1 << 20 })
+	p.shedding.Lock()
+	defer p.shedding.Unlock()
+	p.buffered.Add(2 << 20)
+	half := redistest.Command("GET", "key")
+	parted, gone := p.client(), p.client()
+	for _, c := range []*redistest.Client{parted, gone} {
+		if err := c.Send(half[:len(half)/2]); err != nil {
+			t.Fatal(err)
+		}
+		s := p.sessionOf(t, c)
+		until(t, "half a command to be held", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.holds > 0 })
+		if err := c.Send(half[len(half)/2:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "both to wait", func() bool { return p.lobby.waiting.Load() == 2 })
+	expect(t, p.client(), bulkReply("a"), "GET", "a")
+	reset(gone)
+	until(t, "one to end", func() bool { return p.lobby.waiting.Load() == 1 })
+	if n := f.count("GET key"); n != 0 {
+		t.Errorf("%d were read", n)
+	}
+	p.buffered.Add(-2 << 20)
+	p.makeRoom()
+	expectReply(t, parted, bulkReply("key"))
+}
