@@ -47,6 +47,10 @@ func TestQuickRestartIsNoticed(t *testing.T) {
 					expect(t, c, bulkReply("a"), "GET", "a")
 				}
 				f.cut("")
+				until(t, "the ends to be seen", func() bool {
+					got, err := p.client().Do("GET", "a")
+					return err == nil && got == bulkReply("a")
+				})
 			}
 		})
 	}

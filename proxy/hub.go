@@ -50,7 +50,22 @@ func (h *hub) offer(l *batcher.Lane) {
 	case h.spares.len() > 0:
 		l.Want()
 	case h.spares.hire(1):
-		h.p.wg.Go(h.dialOn)
+		h.p.wg.Go(h.dialOffer)
+	}
+}
+
+// dialOffer dials what is to become a lane, as a spare.
+func (h *hub) dialOffer() {
+	ctx, cancel := h.p.within(h.p.cfg.DialTimeout)
+	defer cancel()
+	c, err := h.dial(ctx, "lane")
+	h.spares.dialed()
+	switch {
+	case err != nil: // whoever needs one will hear of it
+	case c.Unshare():
+		h.giveBack(c)
+	default:
+		c.Close()
 	}
 }
 

@@ -169,7 +169,7 @@ func TestPipelinesBeyondATurnTravelApart(t *testing.T) {
 	f := startLibrary(t)
 	p := startProxy(t, f, withoutSpares)
 	c := p.client()
-	asks(t, c, "k")
+	settle(t, p, c)
 	f.seenSince()
 	long := strings.Repeat("k", 1000)
 	for _, tt := range []struct {
