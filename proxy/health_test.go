@@ -47,9 +47,13 @@ func TestQuickRestartIsNoticed(t *testing.T) {
 					expect(t, c, bulkReply("a"), "GET", "a")
 				}
 				f.cut("")
-				until(t, "the ends to be seen", func() bool {
-					got, err := p.client().Do("GET", "a")
-					return err == nil && got == bulkReply("a")
+				until(t, "the ends to be seen, of both lanes", func() bool {
+					c, well := p.client(), true
+					for range 3 {
+						got, err := c.Do("GET", "a")
+						well = well && err == nil && got == bulkReply("a")
+					}
+					return well
 				})
 			}
 		})
