@@ -39,7 +39,7 @@ const (
 	// replies of others wait behind it.
 	giantBuffered = 32 << 20
 	// giantStall is how long such a client may take nothing.
-	giantStall = 250 * time.Millisecond
+	giantStall = 100 * time.Millisecond
 	// giantLeastStall is what is left of that for the later ones, when clients before
 	// have used it up.
 	giantLeastStall = 20 * time.Millisecond

@@ -131,8 +131,9 @@ var containers = []container{
 		// Without tracking, which is for good, these say "off" on every connection.
 		// PAUSE stops everybody, whoever sends it.
 		{"getredir trackinginfo pause help", sharedRead},
-		// On a lane it could stand behind one of the writes that PAUSE WRITE holds.
-		{"unpause", unknown},
+		// On a lane it could stand behind one of the writes that PAUSE WRITE holds. It writes nothing
+		// that WAIT could be asked about.
+		{"unpause", Route{Class: ClassUnknown}},
 	}},
 	{"script", unknown, unknown, []group{
 		{"load flush", sharedWrite},

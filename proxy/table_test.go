@@ -80,6 +80,7 @@ func TestClassifyVerbsAndWrites(t *testing.T) {
 	for line, want := range map[string]Route{
 		"SELECT 1":                         {Class: ClassState, Verb: VerbSelect},
 		"client setname x":                 {Class: ClassState, Verb: VerbClientSetName},
+		"CLIENT UNPAUSE":                   {Class: ClassUnknown},
 		"CLIENT KILL a":                    {Class: ClassUrgent, Verb: VerbClientKill},
 		"CLIENT TRACKING ON":               {Class: ClassForGood, Verb: VerbClientTracking},
 		"EXEC":                             {Class: ClassTransaction, Verb: VerbExec, Write: true},
