@@ -57,7 +57,11 @@ func (s *session) sayGoodbye() {
 	s.parting = s.dismissal
 	expecting := s.outstanding > 0
 	s.mu.Unlock()
-	if s.parting == staying || s.pinned != nil || s.body != nil {
+	switch {
+	case s.parting == staying, s.body != nil:
+		return
+	case s.pinned != nil:
+		s.partPinned()
 		return
 	}
 	if s.parting == refusing {

@@ -57,6 +57,7 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 	if s.resetting {
 		b = r.holdEnd(b)
 	}
+	s.heard()
 	if !s.closed {
 		s.append(b)
 	}
@@ -183,7 +184,7 @@ func (s *session) expectReset() {
 
 // afterReset returns a pinned session to the lane, as it was in the beginning.
 func (s *session) afterReset() {
-	s.pinned = nil // its end is what brought us here
+	s.pinned, s.silent = nil, false // its end is what brought us here
 	s.private.Store(0)
 	s.scan.Reset()
 	s.partial = false
@@ -216,7 +217,7 @@ func (s *session) tracking(cmd resp.Command) {
 func (s *session) upstreamGone() {
 	s.mu.Lock()
 	s.gone = true
-	s.busy = false
+	s.busy, s.unheard = false, false
 	s.cond.Broadcast()
 	s.mu.Unlock()
 	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking

@@ -65,6 +65,7 @@ type session struct {
 
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 
+	silent   bool // the server may leave its own connection's commands unanswered, see unheard.go
 	newcomer bool // it has joined the lane of those who had no reply yet
 
 	left   atomic.Bool        // the client has ended the connection; its last bytes may be unread
@@ -104,6 +105,7 @@ type session struct {
 	out          queue
 	writing      bool  // a goroutine writes to the client
 	inWrite      int   // bytes it has not written yet
+	unheard      bool  // a command on its own connection waits for its reply, see unheard.go
 	behind       int   // bytes of answers that wait for earlier ones
 	charged      int64 // what the proxy counts of all this
 	ceded        int64 // and of that as good as given back

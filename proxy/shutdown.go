@@ -113,13 +113,13 @@ func (p *Proxy) lastActivity(now time.Time) (last time.Time) {
 func (s *session) owed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.answeredAll() && (s.active == nil || !s.active.patient)
+	return s.unheard || !s.answeredAll() && (s.active == nil || !s.active.patient)
 }
 
 // answeredAll reports whether nothing that was read of the client waits, upstream or
 // here, for its reply. The lock is held.
 func (s *session) answeredAll() bool {
-	return s.outstanding == 0 && (s.closed || !s.working.Load())
+	return s.outstanding == 0 && (s.closed || !s.working.Load() && !s.unheard)
 }
 
 // dismissTime bounds the time in which dismissed clients take what they are owed, and

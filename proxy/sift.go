@@ -108,6 +108,7 @@ func (s *session) pick(out *buffer, cmd resp.Command, done bool) (withheld, stop
 		return true, !ok
 	}
 	s.passing(cmd, done)
+	s.noteAsked(route)
 	out.b = append(out.b, cmd.Raw...)
 	return false, false
 }

@@ -74,7 +74,7 @@ func TestTLSTarget(t *testing.T) {
 		t.Fatalf("%v, %v", target, err)
 	}
 	c, err := target.TLS.Config()
-	if err != nil || c.ServerName != "redis.example" || c.RootCAs == nil || len(c.Certificates) != 1 || c.InsecureSkipVerify {
+	if err != nil || c.ServerName != "redis.example" || c.RootCAs == nil || c.GetCertificate == nil || c.InsecureSkipVerify {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// A file that was good at the start is looked at again.

@@ -52,7 +52,7 @@ var Ceilings = []Ceiling{
 	{"github.com/prometheus", []string{"internal/telemetry", "internal/docgen", "cmd/streamproxy"}, "the rooms emit events, collectors live at the edge"},
 	{"github.com/HdrHistogram", []string{"bench", "internal/demo"}, "histograms for measuring, not for serving"},
 	{"net/http", []string{"internal/telemetry", "internal/demo", "internal/top", "internal/proxytest", "cmd/streamproxy", "bench", "test"}, "the rooms speak RESP only"},
-	{"net", []string{"proxy", "batcher", "internal/upstream", "internal/telemetry", "internal/netlab", "internal/redistest", "internal/config", "internal/demo", "internal/top", "cmd/streamproxy", "bench", "test"}, "reclaim and resp know no sockets"},
+	{"net", []string{"proxy", "batcher", "internal/upstream", "internal/telemetry", "internal/netlab", "internal/redistest", "internal/config", "internal/certs", "internal/demo", "internal/top", "cmd/streamproxy", "bench", "test"}, "reclaim and resp know no sockets"},
 }
 
 // floorOf returns the floor of a package, or nil if nobody has given it a place.
