@@ -28,7 +28,7 @@ func parseClaim(cmd resp.Command) (c claimCall, ok bool) {
 		return c, false
 	}
 	ms, ok := integer(cmd.Arg(4))
-	if !ok || ms < 0 || ms > maxMillis {
+	if !ok || ms < 0 || ms > maxMillis || len(cmd.Arg(5)) == 0 { // no start is no place to go on from
 		return c, false
 	}
 	c = claimCall{

