@@ -19,6 +19,7 @@ func TestCase01ErrorWithoutSpace(t *testing.T) {
 	// Scripts share the lane of a server that is not known only by the operator's word.
 	f := startProxy(t, u.addr, func(c *proxy.Config) { c.SharedCommands = []string{"eval"} })
 	c1, c2 := f.client(), f.client()
+	meetOnLane(f, u, c1, c2)
 	const replies = "-nospace\r\n$3\r\nfoo\r\n"
 	for cut := range len(replies) {
 		c1.sends(redistest.Command("EVAL", "s", "0"))
