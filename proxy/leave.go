@@ -51,11 +51,13 @@ func (s *session) callBack(e *exclusive) {
 		s.connOf(e).Close()
 		return
 	}
-	if e.kept || e.conn.Retired() {
+	switch {
+	case e.control: // a WAIT that was a lane's last command: emptied takes that connection, and nobody else
+	case e.kept || e.conn.Retired():
 		e.conn.Close()
-		return
+	default:
+		s.giveBack(e)
 	}
-	s.giveBack(e)
 }
 
 // unblock repeats CLIENT UNBLOCK, with growing pauses, until the command has

@@ -277,3 +277,42 @@ func TestNewcomersHaveALane(t *testing.T) {
 		t.Errorf("over %q", got)
 	}
 }
+
+// A client that leaves while its WAIT is the last command of a lane leaves that connection to one taker:
+// twice among the spares, two clients would have it at a time.
+func TestLeavingAWaitGivesBackOnce(t *testing.T) {
+	f := startFake(t)
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[0] != "WAIT" {
+			return "", false
+		}
+		c.blocked = true
+		return "", true
+	})
+	p := startProxy(t, f, nil)
+	h := p.hubOf(p.defaultKey())
+	defer p.leaveHub(h)
+	for range 200 {
+		c := p.client()
+		expect(t, c, bulkReply("k"), "SET", "k", "v")
+		if err := c.SendCommand("WAIT", "3", "0"); err != nil {
+			t.Fatal(err)
+		}
+		f.await(t, "WAIT", 1)
+		f.seenSince()
+		resets(c)
+		until(t, "it to leave", func() bool { return p.Stats().Clients == 0 && p.Stats().PrivateBusy == 0 })
+		seen := map[*batcher.Conn]bool{}
+		h.spares.mu.Lock()
+		for _, s := range h.spares.idle {
+			if seen[s.conn] {
+				t.Error("a connection is twice among the spares")
+			}
+			seen[s.conn] = true
+		}
+		h.spares.mu.Unlock()
+		if t.Failed() {
+			return
+		}
+	}
+}
