@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -23,7 +24,9 @@ func (l *lab) visitor(id int) {
 			want[i] = bulk(text)
 			raw.WriteString(redistest.Command("ECHO", text))
 		}
-		switch s.rnd.IntN(3) {
+		switch s.rnd.IntN(5) {
+		case 3, 4:
+			l.leaveWaiting(s)
 		case 0: // in the middle of a command
 			_ = s.c.Send(raw.String()[:s.rnd.IntN(raw.Len())])
 		case 1: // without reading
@@ -39,6 +42,29 @@ func (l *lab) visitor(id int) {
 		}
 		s.drop()
 		l.pause(time.Duration(s.rnd.IntN(30)) * time.Millisecond)
+	}
+}
+
+// farewells are what a client may have said last when it leaves: something that it would have had to
+// wait for, or that its connection keeps. What the proxy does with that connection then is everybody's
+// business.
+var farewells = [][]string{
+	{"SET visited x", "WAIT 3 0"}, {"SET visited x", "WAIT 3 5000"}, {"MULTI", "SET visited x"}, {"MULTI", "EXEC", "WAIT 3 0"},
+	{"WATCH visited", "GET visited"}, {"WATCH visited", "MULTI"}, {"BLPOP nobodys 0"}, {"XREAD BLOCK 0 STREAMS nothings $"},
+	{"SUBSCRIBE visits"}, {"CLIENT TRACKING ON", "GET visited"}, {"CLIENT REPLY OFF", "GET visited"}, {"CLIENT REPLY SKIP", "RESET"},
+	{"NOSUCH", "SET visited x"}, {"SELECT 3", "WAIT 1 0"}, {"HELLO 3", "BLMOVE nobodys others LEFT LEFT 0"},
+}
+
+// leaveWaiting says one of them, and leaves in a moment, by a reset or in an orderly way.
+func (l *lab) leaveWaiting(s *session) {
+	raw := ""
+	for _, line := range farewells[s.rnd.IntN(len(farewells))] {
+		raw += redistest.Command(strings.Fields(line)...)
+	}
+	_ = s.c.Send(raw)
+	l.pause(time.Duration(s.rnd.IntN(20)) * time.Millisecond)
+	if tcp, ok := s.c.Conn.(*net.TCPConn); ok && s.rnd.IntN(2) == 0 {
+		_ = tcp.SetLinger(0)
 	}
 }
 
