@@ -129,11 +129,12 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 	start := time.Now()
 	ctx, cancel := s.patience()
 	defer cancel()
-	c, err := s.hub.take(ctx, choose)
+	c, err := s.hub.take(ctx, choose, s.regular)
 	if err != nil {
 		s.unserved(err)
 		return nil
 	}
+	s.regular = true
 	if f := s.p.cfg.Events.PrivateWait; f != nil {
 		f(time.Since(start))
 	}

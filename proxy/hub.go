@@ -165,14 +165,14 @@ func (h *hub) emptied(c *batcher.Conn) {
 // borrow takes a private connection, dialling if there is no spare. It tries until
 // ctx ends or the server does not know the user any more.
 func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
-	return h.take(ctx, (*spares).pop)
+	return h.take(ctx, (*spares).pop, true)
 }
 
-// take is borrow with a way to choose among the spares.
-func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn) (*batcher.Conn, error) {
+// take is borrow with a way to choose among the spares; regular: for a session that has had one.
+func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, regular bool) (*batcher.Conn, error) {
 	h.p.warm.Store(h)
 	for {
-		c, w := h.spares.reserve(choose)
+		c, w := h.spares.reserve(choose, regular)
 		h.staff()
 		if w != nil {
 			var err error

@@ -65,6 +65,7 @@ type session struct {
 
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 
+	regular  bool // it has had a private connection, see waiters.go
 	silent   bool // the server may leave its own connection's commands unanswered, see unheard.go
 	newcomer bool // it has joined the lane of those who had no reply yet
 

@@ -12,12 +12,13 @@ const spareIdle = 2 * time.Second
 
 // spares are the idle private connections of one key, the most recently used last.
 type spares struct {
-	mu      sync.Mutex
-	idle    []spare
-	low     int // the fewest there were since idleSince
-	dialing int
-	waiting []*waiter // for one, the first first; nothing is idle then
-	trouble error     // the last dial's
+	mu       sync.Mutex
+	idle     []spare
+	low      int // the fewest there were since idleSince
+	dialing  int
+	waiting  []*waiter // for one, the first first; nothing is idle then
+	servings int       // how many of them have been served
+	trouble  error     // the last dial's
 }
 
 type spare struct {
@@ -62,8 +63,7 @@ func (s *spares) push(c *batcher.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) > 0 {
-		s.waiting[0].served <- served{conn: c}
-		s.waiting = s.waiting[1:]
+		s.nextWaiter().served <- served{conn: c}
 		return
 	}
 	s.idle = append(s.idle, spare{c, time.Now()})

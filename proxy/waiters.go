@@ -17,8 +17,13 @@ import (
 // lets through: more would only wait there, and go on when nobody wants them any more.
 const maxDialers = 12
 
-// waiter is somebody who waits for a private connection.
-type waiter struct{ served chan served } // room for one, written once
+// waiter is somebody who waits for a private connection. A regular has had one before: every second
+// connection goes to the first of those, so that a crowd of strangers, however many they are, does
+// not make them wait for all its dials.
+type waiter struct {
+	served  chan served // room for one, written once
+	regular bool
+}
 
 // served is a connection, or why there will be none.
 type served struct {
@@ -27,7 +32,7 @@ type served struct {
 }
 
 // reserve takes a spare, as choose says if it finds one, or queues for the next.
-func (s *spares) reserve(choose func(*spares) *batcher.Conn) (*batcher.Conn, *waiter) {
+func (s *spares) reserve(choose func(*spares) *batcher.Conn, regular bool) (*batcher.Conn, *waiter) {
 	if c := choose(s); c != nil {
 		return c, nil
 	}
@@ -39,9 +44,20 @@ func (s *spares) reserve(choose func(*spares) *batcher.Conn) (*batcher.Conn, *wa
 	if len(s.waiting) == 0 {
 		s.trouble = nil // it was others'
 	}
-	w := &waiter{make(chan served, 1)}
+	w := &waiter{make(chan served, 1), regular}
 	s.waiting = append(s.waiting, w)
 	return nil, w
+}
+
+// nextWaiter takes out of the queue whose turn it is. The lock is held, and somebody waits.
+func (s *spares) nextWaiter() *waiter {
+	i := 0
+	if s.servings++; s.servings%2 == 1 {
+		i = max(slices.IndexFunc(s.waiting, func(w *waiter) bool { return w.regular }), 0)
+	}
+	w := s.waiting[i]
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	return w
 }
 
 // leave takes a waiter out of the queue; what it has been served meanwhile is its own.

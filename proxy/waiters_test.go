@@ -20,7 +20,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	conns := []*batcher.Conn{{}, {}, {}}
 	var waiting []*waiter
 	for range 3 {
-		c, w := s.reserve((*spares).pop)
+		c, w := s.reserve((*spares).pop, false)
 		if c != nil {
 			t.Fatal("a spare out of nothing")
 		}
@@ -37,14 +37,38 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 			t.Errorf("waiter %d got %p, %v", i, got.conn, late)
 		}
 	}
-	if c, w := s.reserve((*spares).pop); c != conns[2] || w != nil {
+	if c, w := s.reserve((*spares).pop, false); c != conns[2] || w != nil {
 		t.Error("what nobody waited for is no spare")
 	}
-	_, w := s.reserve((*spares).pop)
+	_, w := s.reserve((*spares).pop, false)
 	refusal := errors.New("no")
 	s.refuse(refusal)
 	if got := <-w.served; got.err != refusal || s.wanted(0) != 0 {
 		t.Errorf("%+v, %d wanted", got, s.wanted(0))
+	}
+}
+
+// Who had a connection before gets every second one, and strangers the others.
+func TestRegularsDoNotWaitForACrowd(t *testing.T) {
+	var s spares
+	var order []*waiter
+	join := func(regular bool) *waiter {
+		_, w := s.reserve((*spares).pop, regular)
+		return w
+	}
+	strangers := []*waiter{join(false), join(false), join(false), join(false)}
+	regulars := []*waiter{join(true), join(true)}
+	for range 6 {
+		s.push(&batcher.Conn{})
+		for _, w := range append(slices.Clone(strangers), regulars...) {
+			if len(w.served) > 0 && !slices.Contains(order, w) {
+				order = append(order, w)
+			}
+		}
+	}
+	want := []*waiter{regulars[0], strangers[0], regulars[1], strangers[1], strangers[2], strangers[3]}
+	if !slices.Equal(order, want) {
+		t.Errorf("served %v, want %v", order, want)
 	}
 }
 
@@ -57,7 +81,7 @@ func TestDialersAreHired(t *testing.T) {
 		}
 	}
 	for range 2 * maxDialers {
-		s.reserve((*spares).pop)
+		s.reserve((*spares).pop, false)
 	}
 	for s.hire(2) {
 	}
