@@ -11,13 +11,13 @@ func TestForwardedReasons(t *testing.T) {
 	inWorld(t, 1, nil, func(w *world) {
 		c := w.known("s")
 		for reason, args := range map[string][]string{
-			"form":     {"XAUTOCLAIM", "s", "g", "w", testMinIdleMS, "0-0", "JUSTID"},
-			"start":    {"XAUTOCLAIM", "s", "g", "w", testMinIdleMS, "7-7"},
-			" form":    {"XAUTOCLAIM", "s", "g", "w", testMinIdleMS, ""}, // no start at all
-			"min_idle": {"XAUTOCLAIM", "s", "g", "w", "1999", "0-0"},
-			"unknown":  {"XAUTOCLAIM", "none", "g", "w", testMinIdleMS, "0-0"},
+			"form":           {"XAUTOCLAIM", "s", "g", "w", testMinIdleMS, "0-0", "JUSTID"},
+			"start":          {"XAUTOCLAIM", "s", "g", "w", testMinIdleMS, "7-7"},
+			"form, no start": {"XAUTOCLAIM", "s", "g", "w", testMinIdleMS, ""},
+			"min_idle":       {"XAUTOCLAIM", "s", "g", "w", "1999", "0-0"},
+			"unknown":        {"XAUTOCLAIM", "none", "g", "w", testMinIdleMS, "0-0"},
 		} {
-			reason = strings.TrimSpace(reason)
+			reason, _, _ = strings.Cut(reason, ",")
 			before := w.forward.of(reason)
 			c.do(args...)
 			if c.last() != Forward || w.forward.of(reason) != before+1 {

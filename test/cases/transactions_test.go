@@ -138,6 +138,12 @@ func TestCase22NestedMulti(t *testing.T) {
 	c.gets("+OK\r\n", "MULTI")
 	awaitSpares(t, f)
 	before := received(t, watch)
+	eventually(t, "the dials to end that were begun for the first one", func() bool {
+		last := before
+		<-time.After(50 * time.Millisecond)
+		before = received(t, watch)
+		return before == last
+	})
 	for range 3 {
 		c.gets("-ERR MULTI calls can not be nested\r\n", "MULTI")
 	}
