@@ -64,7 +64,8 @@ func (s *session) noteWrite() {
 	if s.firstWrote == nil {
 		return
 	}
-	if s.laterWrites++; s.laterWrites > maxUncertain {
+	// One that is lost can answer nothing any more, as any lane before the present one.
+	if s.laterWrites++; s.laterWrites > maxUncertain || s.firstWrote.Dead() {
 		s.firstWrote = nil
 	} else if s.firstWrote != s.conn {
 		s.earlier = []*batcher.Conn{s.firstWrote}
