@@ -80,12 +80,7 @@ func own(c resp.Command) resp.Command {
 func (s *session) runExclusive(raw []byte, x exclusive) bool {
 	borrowed := x.conn == nil
 	if borrowed {
-		if x.conn = s.borrow(); x.conn == nil {
-			s.failUnsent(max(x.commands, 1), x.mute)
-			return false
-		}
-		if (x.reads || x.patient) && s.isReset() { // while it waited for the connection
-			s.hub.giveBack(x.conn)
+		if x.conn = s.borrowFor(&x); x.conn == nil {
 			s.failUnsent(max(x.commands, 1), x.mute)
 			return false
 		}
@@ -113,6 +108,17 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 		s.flush()
 	}
 	return true
+}
+
+// borrowFor is borrow for x, and returns nil as well if the client has reset its connection while
+// it waited, and what it sent is nothing but a question to the server.
+func (s *session) borrowFor(x *exclusive) *batcher.Conn {
+	c := s.borrow()
+	if c != nil && (x.reads || x.patient) && s.isReset() {
+		s.hub.giveBack(c)
+		return nil
+	}
+	return c
 }
 
 // borrow waits until the session has nothing in flight and takes a private

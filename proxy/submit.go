@@ -88,10 +88,7 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 // runApart sends n shared commands over a private connection. done is false if there is none
 // to be had now, but a lane: that is better than an error.
 func (s *session) runApart(raw []byte, x exclusive) (sent, done bool) {
-	if x.conn = s.borrow(); x.conn != nil && x.reads && s.isReset() { // while it waited
-		s.hub.giveBack(x.conn)
-		x.conn = nil
-	}
+	x.conn = s.borrowFor(&x)
 	switch {
 	case x.conn != nil:
 		return s.runExclusive(raw, x), true

@@ -14,16 +14,16 @@ const otherFiles = 192
 
 // fitClients lowers --maxclients to what the open files of this process allow, as Redis does,
 // with a warning: a client over the limit is told so, one without a descriptor is never answered.
-// Clients share their connections to the server; a quarter of them may have one of their own at
-// the same time.
+// Every one of them may have a connection to the server of its own at the same time: they all do
+// when they all wait in BLPOP, and a descriptor short then is another's.
 func fitClients(c *config.Loaded, files uint64) {
 	wanted := c.MaxClients
-	needed := wanted + wanted/4 + otherFiles
+	needed := 2*wanted + otherFiles
 	if files >= uint64(needed) {
 		return
 	}
 	others := min(otherFiles, files/2)
-	c.MaxClients = max(1, int((files-others)*4/5))
+	c.MaxClients = max(1, int((files-others)/2))
 	for i := range c.Changed {
 		if c.Changed[i].Name == "maxclients" {
 			c.Changed[i].Value = strconv.Itoa(c.MaxClients)

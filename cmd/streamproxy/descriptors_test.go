@@ -18,12 +18,12 @@ func TestFitClients(t *testing.T) {
 		want   int
 	}{
 		{10000, math.MaxUint64, 10000},
-		{10000, 12692, 10000},
-		{10000, 12691, 9999},
-		{10000, 1024, 665},
-		{10, 204, 10},
-		{10000, 256, 102},
-		{10000, 64, 25},
+		{10000, 20192, 10000},
+		{10000, 20191, 9999},
+		{10000, 1024, 416},
+		{10, 212, 10},
+		{10000, 256, 64},
+		{10000, 64, 16},
 		{10000, 1, 1},
 	} {
 		c := &config.Loaded{Config: config.Default(config.Machine{}), Changed: []config.Setting{{Name: "maxclients", Value: "10000"}}}
@@ -41,12 +41,12 @@ func TestFewOpenFilesLowerMaxClients(t *testing.T) {
 	t.Parallel()
 	limited := []string{"sh", "-c", `ulimit -Sn 128; ulimit -Hn 256; exec streamproxy "$@"`, "streamproxy"}
 	r := startProxyAs(t, nil, limited, redistest.Start(t).URL(), "--drain-idle=1ms")
-	if got, err := r.client().Do("PROXY", "CONFIG"); err != nil || !strings.Contains(got, "--maxclients=102\n") {
+	if got, err := r.client().Do("PROXY", "CONFIG"); err != nil || !strings.Contains(got, "--maxclients=64\n") {
 		t.Errorf("%q, %v", got, err)
 	}
 	r.signal(syscall.SIGTERM)
 	r.exit(exitOK)
-	const want = "--maxclients is lowered from 10000 to 102: that many need 12692 open files, this process may have 25"
+	const want = "--maxclients is lowered from 10000 to 64: that many need 20192 open files, this process may have 25"
 	if got := r.stderr.String(); !strings.Contains(got, want) {
 		t.Errorf("logged %s", got)
 	}
