@@ -27,7 +27,7 @@ func (s *session) askEarlier(x *exclusive) bool {
 	asked := x.cmd
 	var least []byte
 	for _, c := range s.earlier {
-		reply := s.askOne(c, x.cmd.Raw)
+		reply := s.askOne(c, x.cmd)
 		if reply == nil || reply[0] == '-' {
 			if reply == nil {
 				reply = waitLostReply
@@ -44,9 +44,9 @@ func (s *session) askEarlier(x *exclusive) bool {
 
 // askOne sends WAIT over c and returns the reply, nil if there is none to be had or the client
 // does not wait for it any more.
-func (s *session) askOne(c *batcher.Conn, raw []byte) []byte {
-	w := &collector{left: 1, done: make(chan struct{})}
-	home, sent := s.sendTo(c, w, raw)
+func (s *session) askOne(c *batcher.Conn, cmd resp.Command) []byte {
+	w := newEarlierWait(s, c, cmd)
+	home, sent := s.sendTo(c, w, cmd.Raw)
 	if home != nil {
 		defer s.p.leaveHub(home)
 	}
@@ -67,10 +67,45 @@ func (s *session) askOne(c *batcher.Conn, raw []byte) []byte {
 			break
 		}
 	}
-	if home != nil {
+	switch {
+	case home != nil:
 		c.Close()
+	case sent: // others may have replies to come on what was a lane
+		s.p.wg.Go(func() { s.callBack(&w.e) })
 	}
 	return nil
+}
+
+// earlierWait is a WAIT of askOne's, as it may have to be called back.
+type earlierWait struct {
+	*collector
+	s *session
+	e exclusive
+}
+
+func newEarlierWait(s *session, c *batcher.Conn, cmd resp.Command) *earlierWait {
+	w := &earlierWait{collector: newCollector(1, 0), s: s}
+	w.e = exclusive{conn: c, cmd: own(cmd), patient: true, control: true, ended: w.done}
+	return w
+}
+
+// settle notes that the reply is there, or will not come: the connection is another's from now on.
+func (w *earlierWait) settle() {
+	w.s.mu.Lock()
+	w.e.settled = true
+	w.s.mu.Unlock()
+}
+
+// Reply implements batcher.Sink.
+func (w *earlierWait) Reply(b []byte, done, size int) {
+	w.settle()
+	w.collector.Reply(b, done, size)
+}
+
+// Fail implements batcher.Sink.
+func (w *earlierWait) Fail(n int, err error) {
+	w.settle()
+	w.collector.Fail(n, err)
 }
 
 // waitLook is how often is looked whether the client is still there.

@@ -313,6 +313,27 @@ func TestCase62WaitAfterALoss(t *testing.T) {
 	c.gets(":0\r\n", "WAIT", "0", "10")
 }
 
+// A client that leaves while its WAIT asks one connection after the other leaves nothing that waits for
+// ever: not where it wrote first, as a newcomer, either.
+func TestWaitOfWhoLeavesIsCalledBack(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	blocked := func(n int) func() bool {
+		return func() bool { return s.Info("clients", "blocked_clients") == fmt.Sprint(n) }
+	}
+	for range 20 {
+		c := connect(t, f.tcp)
+		for range 3 { // on the newcomers' lane, and on another since
+			c.gets("+OK\r\n", "SET", "k", "v")
+		}
+		c.sends(pipeline([]string{"WAIT", "1", "0"}))
+		eventually(t, "it waits", blocked(1))
+		_ = c.Close()
+		eventually(t, "nothing waits", blocked(0))
+	}
+}
+
 // A replica synchronises through the proxy and keeps following, also over pauses longer than the
 // upstream timeout, and the proxy outlives it.
 func TestReplicaThroughTheProxy(t *testing.T) {

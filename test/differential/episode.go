@@ -19,6 +19,7 @@ var happenings = []happening{
 	{10, false, (*draft).chatter},
 	{20, true, (*draft).parkAndWake},
 	{8, true, (*draft).unblock},
+	{12, true, (*draft).abandon},
 	{4, true, (*draft).pause},
 	{10, false, (*draft).silence},
 	{10, false, (*draft).farewell},

@@ -110,7 +110,7 @@ func (p *pair) settle() error {
 		s.Do("CLIENT", "UNPAUSE") // which a script that has been shrunk may not say
 		for end := time.Now().Add(settleTime); !strings.Contains(s.Do("INFO", "clients"), "blocked_clients:0\r\n"); {
 			if time.Now().After(end) {
-				return fmt.Errorf("a command blocks %v after its client has left", settleTime)
+				return fmt.Errorf("a command blocks %v after its client has left: %s", settleTime, s.Do("CLIENT", "LIST"))
 			}
 		}
 	}

@@ -45,7 +45,9 @@ func (p *player) play(s script) []outcome {
 	for _, round := range s.rounds() {
 		sent := make([]chan struct{}, len(round))
 		for i, pipe := range round {
-			p.collect(pipe[0].conn)
+			if pipe[0].verb != drop { // which leaves what it waits for
+				p.collect(pipe[0].conn)
+			}
 			sent[i] = p.send(s, pipe)
 		}
 		for i, pipe := range round {
@@ -129,7 +131,7 @@ func (p *player) receive(pipe []op) {
 		p.awaitBlocked(len(p.parked))
 	case collect: // done before it was sent
 	case drop:
-		p.close(conn)
+		p.leave(conn)
 	case last:
 		p.read(pipe, func(string) bool { return false })
 	default:
@@ -178,6 +180,16 @@ func (p *player) close(conn int) {
 	if c := p.conns[conn]; c != nil {
 		_ = c.Close()
 		delete(p.conns, conn)
+	}
+}
+
+// leave ends a connection from the client's side. What it waited for is nobody's once the server
+// has noticed.
+func (p *player) leave(conn int) {
+	p.close(conn)
+	if p.parked[conn] != nil {
+		delete(p.parked, conn)
+		p.awaitBlocked(len(p.parked))
 	}
 }
 

@@ -84,6 +84,38 @@ func (d *draft) unblock(conn int) {
 	d.add(conn, d.command()...)
 }
 
+// abandon lets a connection leave while it waits, and others go on at the same time: one of them may
+// be on the server's connection that the wait was on. Nothing is brought to who has left.
+func (d *draft) abandon(conn int) {
+	other := d.other(conn)
+	d.blank(conn, other)
+	for range d.IntN(3) { // WAIT has to travel where these did
+		d.add(conn, "INCR", "own:left")
+	}
+	if d.oneIn(3) {
+		d.next()
+	}
+	d.park(conn, words(d.pick("WAIT 1 0", "WAIT 1 0", "WAIT 1 20000", "BLPOP parked 20", "BLMOVE parked parkedto LEFT RIGHT 0",
+		"BZPOPMIN parked 0", "XREAD BLOCK 0 STREAMS parked $", "XREADGROUP GROUP g c BLOCK 0 STREAMS parkedgroup >"))...)
+	if d.oneIn(2) {
+		d.add(other, d.command()...)
+	}
+	d.next()
+	d.ops = append(d.ops, op{conn, d.pipe, d.round, drop, nil})
+	d.next()
+	d.alone = false
+	for range 1 + d.IntN(3) {
+		d.company()
+	}
+	d.alone, d.prefix = true, ""
+	d.next()
+	d.line(other, d.pick("LPUSH parked a", "ZADD parked 1 a", "XADD parkedgroup 9-* f v"))
+	for _, key := range []string{"parked", "parkedto", "parkedgroup"} {
+		d.add(other, "EXISTS", key)
+	}
+	d.split()
+}
+
 // pause stops the server for a moment, or its writes until it is told to go on.
 func (d *draft) pause(conn int) {
 	other := d.other(conn)
