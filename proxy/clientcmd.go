@@ -20,7 +20,10 @@ func (s *session) clientCommand(cmd resp.Command, route Route) {
 	case route.Verb == VerbClientGetName && cmd.Len() == 2:
 		s.answer(s.nameReply())
 	case route.Verb == VerbClientSetName && cmd.Len() == 3 && validName(string(cmd.Arg(2))):
-		s.setName(string(cmd.Arg(2)))
+		if !s.setName(string(cmd.Arg(2))) {
+			s.answer(redcon.AppendError(nil, textNoRoom))
+			return
+		}
 		s.answer(replyOK)
 	case route.Verb == VerbClientSetInfo && cmd.Len() == 4 && s.p.knowsSetInfo.Load() &&
 		(fold(cmd.Arg(2), "lib-name") || fold(cmd.Arg(2), "lib-ver")) && validName(string(cmd.Arg(3))):
@@ -38,14 +41,6 @@ func validName(name string) bool {
 		}
 	}
 	return true
-}
-
-func (s *session) setName(name string) {
-	if name == "" {
-		s.name.Store(nil)
-		return
-	}
-	s.name.Store(&name)
 }
 
 // nameReply is the session's name as CLIENT GETNAME returns it.

@@ -21,6 +21,7 @@ const (
 	textWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
 	textTxLimit    = "ERR streamproxy: limit of transactions reached (--private-max); command not sent"
 	textMemory     = "ERR streamproxy: memory limit reached; closing"
+	textNoRoom     = "ERR streamproxy: no room for a name or credentials that long (--memory-limit)"
 )
 
 // The first three as they travel.

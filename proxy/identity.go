@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/redcon"
 	"golang.org/x/time/rate"
 
 	"streamproxy/internal/resp"
@@ -31,6 +32,7 @@ const provenFor = 3 * time.Second
 // identities are the users that sessions have proven.
 type identities struct {
 	failures *rate.Limiter // see failures.go
+	kept     *keepsakes    // counts the credentials of users
 	salt     [32]byte
 	nobody   login // whom the server knows no user of, see login.go
 
@@ -51,7 +53,9 @@ func newIdentities() *identities {
 		failures: rate.NewLimiter(failuresPerSecond, failureBurst),
 		users:    map[upstream.User]*identity{},
 		nobody:   login{user: "streamproxy:" + rand.Text()},
+		kept:     new(keepsakes),
 	}
+	ids.kept.init(shortLogin, 0)
 	ids.provers.turns.free = maxProvers
 	_, _ = rand.Read(ids.salt[:]) // never fails, says its documentation
 	return ids
@@ -87,17 +91,22 @@ func (ids *identities) known(user upstream.User) bool {
 	return id != nil && !id.proven.IsZero()
 }
 
-// enter records a proof, and counts one more session of that user.
-func (ids *identities) enter(user upstream.User, password string) {
+// enter records a proof, and counts one more session of that user. It returns false if there is no
+// room to keep the credentials.
+func (ids *identities) enter(user upstream.User, password string) bool {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	id := ids.users[user]
 	if id == nil {
+		if len(user.Name) > maxUserName || !ids.kept.take(len(user.Name)+len(password)) {
+			return false
+		}
 		id = &identity{password: password}
 		ids.users[user] = id
 	}
 	id.proven = time.Now()
 	id.sessions++
+	return true
 }
 
 // sameSecret compares two secrets in a time that tells neither where they differ nor
@@ -114,6 +123,7 @@ func (ids *identities) exit(user upstream.User) {
 	if id := ids.users[user]; id != nil {
 		if id.sessions--; id.sessions <= 0 {
 			delete(ids.users, user)
+			ids.kept.give(len(user.Name) + len(id.password))
 		}
 	}
 }
@@ -187,7 +197,11 @@ func (s *session) identify(name, password string, question []byte) (user upstrea
 			return upstream.User{}, true
 		}
 		first := !ids.has(user)
-		ids.enter(user, password)
+		if !ids.enter(user, password) {
+			s.p.met(LimitMemory, "credentials refused", "client", s.remote(), "bytes", len(name)+len(password))
+			s.answer(redcon.AppendError(nil, textNoRoom))
+			return user, false
+		}
 		if first && name == s.p.ownUser() {
 			s.p.checkNow() // it may have got a password lately, and can be asked what it is like
 		}

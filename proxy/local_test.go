@@ -113,8 +113,8 @@ func TestPagesStopAtTheMemoryLimit(t *testing.T) {
 
 // Answers that wait for an earlier reply count as memory, and stop there too.
 func TestAnswersBehindAReplyStopAtTheMemoryLimit(t *testing.T) {
-	const limit, asked = 1 << 20, 500
-	name := strings.Repeat("n", 60<<10)
+	const limit, asked = 1 << 20, 1000
+	name := strings.Repeat("n", 30<<10)
 	f := startFake(t)
 	slow := make(chan *fakeConn, 1)
 	f.script(func(c *fakeConn, args []string) (string, bool) {

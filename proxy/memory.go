@@ -30,8 +30,10 @@ func (p *Proxy) crowded() bool {
 }
 
 // inBuffers is how many bytes the proxy holds for clients: what they have not taken, not
-// ended, or what waits in the hands of their readers.
-func (p *Proxy) inBuffers() int64 { return p.buffered.Load() + p.inHand.Load() }
+// ended, or what waits in the hands of their readers, and what they have said of themselves.
+func (p *Proxy) inBuffers() int64 {
+	return p.buffered.Load() + p.inHand.Load() + p.names.bytes.Load() + p.logins.bytes.Load()
+}
 
 // excess is by how much the buffers are over limit, less what is about to be given back.
 func (p *Proxy) excess(limit int64) int64 { return p.inBuffers() - p.ceded.Load() - limit }

@@ -45,6 +45,8 @@ type Proxy struct {
 	handshake    atomic.Int64 // nanoseconds of the fastest handshake lately
 	buffered     atomic.Int64 // bytes that slow clients have not taken, or not ended
 	inHand       atomic.Int64 // bytes of the chunks that readers hold
+	names        keepsakes    // of clients
+	logins       keepsakes    // of identities
 	ceded        atomic.Int64 // of buffered, what readers of closed sessions are about to drop
 	lobby        lobby
 	shedding     sync.Mutex // held by whoever ends clients over the memory limit
@@ -94,6 +96,9 @@ func New(cfg Config) (*Proxy, error) {
 		hubs: map[upstream.Key]*hub{}, controls: map[upstream.Key]*batcher.Lane{}, identities: newIdentities(),
 		txSlots: make(chan struct{}, cfg.PrivateMax),
 	}
+	p.names.init(shortName, cfg.MemoryLimit)
+	p.logins.init(shortLogin, cfg.MemoryLimit)
+	p.identities.kept = &p.logins
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.closing = p.ctx.Done()
 	host, _ := os.Hostname() // an unnamed host is named so

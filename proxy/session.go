@@ -202,6 +202,7 @@ func (s *session) end() {
 	s.mu.Lock()
 	s.out.drop()
 	s.mu.Unlock()
+	s.setName("")
 	s.p.leaveHub(s.hub)
 	s.p.identities.exit(s.key.User)
 	s.p.forget(s)

@@ -111,15 +111,16 @@ func (s *session) hello(cmd resp.Command) {
 		s.answer(redcon.AppendError(nil, textNoAuthHi))
 		return
 	}
+	if h.named && !s.setName(h.name) {
+		s.answer(redcon.AppendError(nil, textNoRoom))
+		return
+	}
 	if h.proto != 0 {
 		key := s.key
 		key.Proto = h.proto
 		if !s.moveTo(key) {
 			return
 		}
-	}
-	if h.named {
-		s.setName(h.name)
 	}
 	s.greet(h.proto)
 }
