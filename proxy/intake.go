@@ -122,7 +122,7 @@ func (s *session) readReady(fd uintptr) (done bool) {
 	s.parked.Store(false)
 	for {
 		if s.full() {
-			return s.hungUp(peerClosed(int(fd)))
+			return s.hungUp(s.givenUp(int(fd)))
 		}
 		if s.squeezed() {
 			return s.hungUp(peerReset(int(fd)))
@@ -230,6 +230,24 @@ func (s *session) held() bool {
 		s.afterReset()
 	}
 	return busy
+}
+
+// givenUp reports whether the client of a connection that is not read from is gone, though
+// there may be bytes left to read before its end. Under a command that may block it is with
+// the end of its sending direction, as at Redis; any other is answered first, and then the
+// rest of what was sent.
+func (s *session) givenUp(fd int) bool {
+	if s.blocks() {
+		return peerClosed(fd)
+	}
+	return peerReset(fd)
+}
+
+// blocks reports whether a command that may block is under way.
+func (s *session) blocks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.active != nil && s.active.patient
 }
 
 // hungUp notes the end of a connection that is not read from. It returns true if the

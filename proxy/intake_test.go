@@ -70,6 +70,46 @@ func TestHeldCommandsAfterHalfClose(t *testing.T) {
 	expectEnd(t, c)
 }
 
+// A pipeline of any length is carried out to its end although the client has ended its sending
+// direction meanwhile, also where more of it is held than is read ahead.
+func TestLongPipelineAfterHalfClose(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	asked := make(chan *fakeConn, 1)
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[0] == "FOO.BAR" {
+			asked <- c
+		}
+		return "", args[0] == "FOO.BAR"
+	})
+	c := p.client()
+	s := p.only(t)
+	const n = 18000
+	pipeline := redistest.Command("FOO.BAR", "x") + strings.Repeat(redistest.Command("GET", "k"), n)
+	if len(pipeline) < moreInput+chunkSize {
+		t.Fatalf("%d bytes are all read ahead", len(pipeline))
+	}
+	if err := c.Send(pipeline); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	conn := <-asked
+	until(t, "the end to be known", func() bool { return s.left.Load() })
+	until(t, "the reader to have seen it", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.suspended })
+	io.WriteString(conn, "-ERR no\r\n")
+	if got, err := c.ReadReply(); err != nil || got != "-ERR no\r\n" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	for i := range n {
+		if got, err := c.ReadReply(); err != nil || got != bulkReply("k") {
+			t.Fatalf("reply %d: %q, %v", i, got, err)
+		}
+	}
+	expectEnd(t, c)
+}
+
 // Clients that send and close in one breath leave nothing behind, even where the
 // poller told of both at once.
 func TestSendAndClose(t *testing.T) {

@@ -48,7 +48,7 @@ func (s *session) readPlain() error {
 // or for the client's end. Both are found at the socket below TLS; other connections
 // without a descriptor are tests' and are not held back.
 func (s *session) awaitRoom() error {
-	gone := peerClosed
+	gone := s.givenUp
 	switch {
 	case s.below == nil:
 		return nil
