@@ -21,9 +21,17 @@ func (s *session) unseen() {
 	t.Run(ctx)
 }
 
-// meddles reports whether a command that reclaim is not shown is to be announced.
+// meddles reports whether a command that reclaim is not shown is to be announced. An XADD that
+// deletes older entries is noted instead, unless it is only queued: producers send nothing else.
 func (s *session) meddles(cmd resp.Command, route Route) bool {
-	return s.p.streams != nil && (route.Class == ClassUnknown && !route.Loose || reclaim.Meddles(cmd))
+	switch {
+	case s.p.streams == nil:
+		return false
+	case !s.tx.multi && reclaim.Trims(cmd):
+		s.p.streams.Trim(s.key.DB, cmd)
+		return false
+	}
+	return route.Class == ClassUnknown && !route.Loose || reclaim.Meddles(cmd)
 }
 
 // hidden reports whether one is to be announced though reclaim is shown it.

@@ -15,12 +15,14 @@ type ahead struct {
 	fence   uint64
 	wishes  []wish
 	spoiled []bool // by wish
+	trimmed []bool // by wish, see trim.go
 }
 
 // setOut notes a claim that is about to be sent, and what the fence said before it was
 // wished for. The lock is held.
 func (e *Engine) setOut(wishes []wish, fence uint64) *ahead {
-	a := &ahead{sent: time.Now(), fence: fence, wishes: wishes, spoiled: make([]bool, len(wishes))}
+	a := &ahead{sent: time.Now(), fence: fence, wishes: wishes,
+		spoiled: make([]bool, len(wishes)), trimmed: make([]bool, len(wishes))}
 	e.aheads[a] = struct{}{}
 	e.claiming.Store(int64(len(e.aheads)))
 	return a
@@ -93,11 +95,21 @@ func (v Verdict) also(seen func(reply []byte)) Verdict {
 	case v.Watch == nil:
 		v.Watch = &Watch{seen: seen}
 	default:
-		first := v.Watch.seen
-		v.Watch.seen = func(reply []byte) {
-			first(reply)
-			seen(reply)
-		}
+		v.Watch.seen = both(v.Watch.seen, seen)
 	}
 	return v
+}
+
+// both calls one after the other, of which either may be nil.
+func both(one, other func(reply []byte)) func(reply []byte) {
+	switch {
+	case one == nil:
+		return other
+	case other == nil:
+		return one
+	}
+	return func(reply []byte) {
+		one(reply)
+		other(reply)
+	}
 }

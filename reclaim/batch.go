@@ -31,6 +31,7 @@ type batch struct {
 	deleted  []byte // nil before 7.0
 	deletedN int
 	size     int64
+	trimmed  bool // some entries may have been deleted since, see trim.go
 }
 
 // newBatch takes the reply to an XAUTOCLAIM apart.

@@ -167,7 +167,7 @@ func (e *Engine) claimed(id Identity, cons *consumer, c claimCall, a *ahead, rep
 		if b == nil {
 			continue
 		}
-		b.asked, b.sent, b.fence = c.count, a.sent, a.fence
+		b.asked, b.sent, b.fence, b.trimmed = c.count, a.sent, a.fence, a.trimmed[i]
 		if raw == nil || a.spoiled[i] || e.outdated(b) || !arrived.Before(b.due()) || cons.live == 0 || e.closed || e.draining || cons.held[w.p.target.stream] != nil {
 			left = append(left, b)
 			continue

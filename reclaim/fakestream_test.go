@@ -31,7 +31,7 @@ func (f *fakeServer) group(stream, group string) (*fakeGroup, string) {
 func (f *fakeServer) xadd(args []string) string {
 	s := f.stream(args[1])
 	id := fakeID{ms: uint64(f.now().UnixMilli())}
-	if args[2] != "*" {
+	if !slices.Contains(args[2:], "*") { // behind options, none of which is carried out
 		id = parseFakeID(args[2])
 	} else if n := len(s.ids); n > 0 && !s.ids[n-1].less(id) {
 		id = s.ids[n-1]

@@ -118,7 +118,8 @@ func TestMeddles(t *testing.T) {
 		"XACK s g 1-1": true, "xautoclaim s g c 0 0": true, "XGROUP DELCONSUMER s g c": true, "DEL s": true, "SWAPDB 0 1": true,
 		"XTRIM s MAXLEN 0": true, "XPENDING s g": true, "EVAL x 0": true, "FCALL f 0": true, "EVALSHA abc 1 k t": true,
 		"EVALSHA c3f8721cbb97f72bc19e972846bd7aaf91901658 1 k t": false, "EVAL_RO x 0": false,
-		"GET k": false, "SET k v": false, "XADD s * f v": false, "PING": false, "SUBSCRIBE c": false, "": false,
+		"GET k": false, "SET k v": false, "XADD s * f v": false, "XADD s * maxlen 1": false,
+		"xadd s NOMKSTREAM DELREF MINID ~ 4 * f v": true, "XADD s MAXLEN = 3 * f v": true, "XADD s KEEPREF": false, "PING": false, "SUBSCRIBE c": false, "": false,
 		"XREADGROUP GROUP g c STREAMS a b > >": false, "XREADGROUP GROUP g c STREAMS a b > 0": true, "XREADGROUP GROUP g c STREAMS a": true,
 	} {
 		if got := Meddles(scanCommand([]byte(commandOf(strings.Fields(line)...)))); got != want {

@@ -84,7 +84,7 @@ func (e *Engine) takeAll() (taken []*batch) {
 func (s *Session) fetch(b *batch, c claimCall, m manner) Verdict {
 	e := s.e
 	e.release(b)
-	fits := !e.outdated(b) && b.profile.minIdle == c.minIdle && len(b.entries) <= c.count && b.id.Proto == s.id.Proto &&
+	fits := !e.outdated(b) && !b.trimmed && b.profile.minIdle == c.minIdle && len(b.entries) <= c.count && b.id.Proto == s.id.Proto &&
 		(c.fromStart() || c.start == b.consumer.cursors[c.stream])
 	if !fits {
 		return s.after([]*batch{b}, func() Verdict { return s.judge(c, m) })

@@ -11,6 +11,7 @@ const (
 	kindSet
 	kindEvalSHA
 	kindScript
+	kindAdd    // XADD, which may delete older entries
 	kindClaim  // XAUTOCLAIM
 	kindRead   // XREADGROUP
 	kindSettle // XACK, XDEL and their kin: what they name is not to be handed out any more
@@ -29,6 +30,8 @@ func (e *Engine) Interesting(cmd resp.Command) bool {
 		return false
 	case kindGet, kindSet:
 		return e.mayLock(cmd.Arg(1))
+	case kindAdd:
+		return Trims(cmd)
 	default:
 		return true
 	}
@@ -61,6 +64,8 @@ func Meddles(cmd resp.Command) bool {
 	case k == kindRead:
 		call, ok := parseGroupRead(cmd)
 		return !ok || len(call.freshStreams()) != len(call.streams)
+	case k == kindAdd:
+		return Trims(cmd)
 	case k >= kindClaim:
 		return true
 	}
@@ -82,6 +87,8 @@ func kindOf(name []byte) kind {
 		switch {
 		case fold(name, "xack"), fold(name, "xdel"):
 			return kindSettle
+		case fold(name, "xadd"):
+			return kindAdd
 		case fold(name, "move"), fold(name, "copy"):
 			return kindDrop
 		case fold(name, "dump"):

@@ -68,6 +68,8 @@ func (s *Session) Command(cmd resp.Command) Verdict {
 		return s.evalSHA(cmd)
 	case kindScript:
 		return s.script(cmd)
+	case kindAdd:
+		return watching(s.trimmed(cmd))()
 	case kindClaim:
 		return s.claim(cmd)
 	case kindRead:
@@ -98,6 +100,7 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 	var moved []*batch
 	var lost []loss
 	var naming []resp.Command
+	var adding func(reply []byte)
 	for _, c := range cmds {
 		switch kindOf(c.Arg(0)) {
 		case kindSettle:
@@ -107,6 +110,8 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 			moved = append(moved, s.takeNamed(c)...)
 			naming = append(naming, c)
 			s.hintMove(c)
+		case kindAdd:
+			adding = both(adding, s.trimmed(c))
 		case kindRead:
 			moved = append(moved, s.takeHistory(c)...)
 		case kindClaim:
@@ -120,7 +125,7 @@ func (s *Session) Block(cmds []resp.Command) Verdict {
 			}
 		}
 	}
-	return s.lose(lost, moved, s.pursuit(naming...))
+	return s.lose(lost, moved, both(s.pursuit(naming...), adding))
 }
 
 // after gives back what was held before the command goes its way, so that the
