@@ -30,9 +30,14 @@ func (p *Proxy) crowded() bool {
 }
 
 // inBuffers is how many bytes the proxy holds for clients: what they have not taken, not
-// ended, or what waits in the hands of their readers, and what they have said of themselves.
+// ended, or what waits in the hands of their readers, what they have said of themselves, and what
+// is known of the streams that they read.
 func (p *Proxy) inBuffers() int64 {
-	return p.buffered.Load() + p.inHand.Load() + p.names.bytes.Load() + p.logins.bytes.Load()
+	n := p.buffered.Load() + p.inHand.Load() + p.names.bytes.Load() + p.logins.bytes.Load()
+	if p.streams != nil {
+		n += p.streams.Bytes()
+	}
+	return n
 }
 
 // excess is by how much the buffers are over limit, less what is about to be given back.

@@ -366,7 +366,7 @@ type Stats struct {
 	// Commands is how many clients have sent since the start.
 	Commands int64
 	// BufferedBytes is what clients have not taken, or not ended, or what of theirs waits
-	// for an upstream.
+	// for an upstream, and what is remembered of them.
 	BufferedBytes int64
 	// UpstreamUp is the last health check's word; UpstreamNotReady the server's own
 	// when it asked for patience.

@@ -99,7 +99,7 @@ func (b *batch) rest(listed []pendingEntry, now time.Time) *hit {
 	}
 	for _, p := range listed {
 		if !got[p.id] {
-			return &hit{id: p.id, owner: p.owner, count: p.count, at: now}
+			return &hit{id: p.id, owner: shown(p.owner), count: p.count, at: now}
 		}
 	}
 	return nil

@@ -19,8 +19,10 @@ type consumerKey struct {
 // consumer is one name in a group that has a connection here, or had one lately.
 type consumer struct {
 	consumerKey
-	live  int // sessions that have spoken in its name
-	reads map[string]*readSet
+	live   int // sessions that have spoken in its name
+	size   int // of all that is remembered of it, counted in memory
+	memory *memory
+	reads  map[string]*readSet
 	// with are the same by stream, byUse all of them, the longest unused first.
 	with  map[string][]*readSet
 	byUse list.List
@@ -48,6 +50,7 @@ type readSet struct {
 	sweeps   map[*sweep]struct{}
 	again    time.Time // joining sweeps is not tried before
 	place    *list.Element
+	size     int
 }
 
 const (
@@ -91,12 +94,13 @@ func (s *Session) consumer(group, name string) *consumer {
 		}
 	}
 	c := s.e.consumers[k]
-	if s.left || len(s.consumers) >= maxSessionConsumers || c == nil && len(s.e.consumers) >= maxConsumers {
+	if s.left || len(s.consumers) >= maxSessionConsumers || c == nil && (len(s.e.consumers) >= maxConsumers || s.e.memory.full()) {
 		return nil
 	}
 	if c == nil {
 		c = &consumer{
 			consumerKey: k,
+			memory:      &s.e.memory,
 			reads:       make(map[string]*readSet),
 			with:        make(map[string][]*readSet),
 			held:        make(map[string]*batch),
@@ -105,6 +109,7 @@ func (s *Session) consumer(group, name string) *consumer {
 			tried:       make(map[*profile]uint64),
 		}
 		s.e.consumers[k] = c
+		c.charge(consumerBytes + len(group) + len(name))
 	}
 	c.live++
 	s.consumers = append(s.consumers, c)
@@ -125,14 +130,20 @@ func (s *Session) leaveConsumers(now time.Time) (left []*batch) {
 	return left
 }
 
-// reading finds or adds a set of streams; k is its setKey. The lock is held.
+// reading finds or adds a set of streams; k is its setKey. It returns nil if there is no room for
+// one. The lock is held.
 func (c *consumer) reading(k string, streams []string, id Identity, now time.Time) *readSet {
 	rs := c.reads[k]
 	if rs == nil {
+		if c.memory.full() {
+			return nil
+		}
 		if len(c.reads) >= maxReadSets {
 			c.dropOldest()
 		}
 		rs = &readSet{consumer: c, key: k, streams: slices.Clone(streams), sweeps: make(map[*sweep]struct{})}
+		rs.size = setBytes + len(k) + sizeOf(streams, memberBytes)
+		c.charge(rs.size)
 		c.reads[k] = rs
 		rs.place = c.byUse.PushBack(rs)
 		for _, s := range streams {
@@ -153,7 +164,7 @@ func (rs *readSet) use(id Identity, now time.Time) {
 
 // readingOf finds the streams that are read together with one of them: those of
 // the last successful read if it is among them, else any other's, else the stream
-// alone.
+// alone. It returns nil if there is no room for that.
 func (c *consumer) readingOf(stream string, id Identity, now time.Time) *readSet {
 	var best *readSet
 	for _, rs := range c.with[stream] {
@@ -173,7 +184,7 @@ func (c *consumer) readingOf(stream string, id Identity, now time.Time) *readSet
 }
 
 // touch notes that the consumer cares about a stream, and returns what it reads it
-// together with.
+// together with, nil if there is no room to note it.
 func (c *consumer) touch(stream string, id Identity, now time.Time) *readSet {
 	if c.last != nil && slices.Contains(c.with[stream], c.last) {
 		c.last.use(id, now)
@@ -194,6 +205,7 @@ func (c *consumer) dropOldest() {
 func (c *consumer) drop(rs *readSet) {
 	rs.unlink()
 	delete(c.reads, rs.key)
+	c.charge(-rs.size)
 	c.byUse.Remove(rs.place)
 	for _, s := range rs.streams {
 		list := slices.DeleteFunc(c.with[s], func(other *readSet) bool { return other == rs })
@@ -237,5 +249,6 @@ func (e *Engine) forgetConsumer(c *consumer, now time.Time) {
 	}
 	if e.consumers[c.consumerKey] == c {
 		delete(e.consumers, c.consumerKey)
+		c.discharge()
 	}
 }

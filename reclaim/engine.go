@@ -36,6 +36,9 @@ type Engine struct {
 	fence    fence
 	made     time.Time
 
+	memory       memory       // what is remembered
+	holdingBytes atomic.Int64 // heldBytes
+
 	mu        sync.Mutex
 	running   int           // jobs
 	idle      chan struct{} // closed when there are none, nil if nobody waits for it
@@ -94,6 +97,9 @@ func New(cfg Config, up Upstream) (*Engine, error) {
 		parked:    make(map[*Parked]struct{}),
 		tokens:    make(map[tokenKey]grant),
 		scripts:   make(map[scriptKey]struct{}),
+	}
+	if e.memory.most = cfg.MaxRememberedBytes; e.memory.most == 0 {
+		e.memory.most = maxRemembered
 	}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
@@ -168,7 +174,9 @@ func (e *Engine) ServerChanged() {
 	defer e.mu.Unlock()
 	e.clock.doubtful = true
 	clear(e.scripts)
-	clear(e.denied)
+	for k := range e.denied {
+		e.allow(k)
+	}
 	now := time.Now()
 	for _, w := range e.sweeps {
 		e.setLeading(w, false)
@@ -184,7 +192,9 @@ func (e *Engine) ServerChanged() {
 		}
 	}
 	for _, c := range e.consumers {
-		clear(c.cursors)
+		for stream := range c.cursors {
+			c.forgetCursor(stream)
+		}
 	}
 	// What was claimed at the other server may be somebody else's at this one.
 	e.giveBackLocked(e.takeAll())
@@ -289,7 +299,11 @@ func (e *Engine) tidy(now time.Time) {
 		return
 	}
 	e.tidied = now
-	maps.DeleteFunc(e.denied, func(_ targetKey, until time.Time) bool { return !now.Before(until) })
+	for k, until := range e.denied {
+		if !now.Before(until) {
+			e.allow(k)
+		}
+	}
 	for _, c := range e.consumers {
 		maps.DeleteFunc(c.alone, func(_ string, until time.Time) bool { return !now.Before(until) })
 		maps.DeleteFunc(c.tried, func(p *profile, _ uint64) bool { return p.target.profiles[p.minIdle] != p })

@@ -24,6 +24,7 @@ type world struct {
 	t       *testing.T
 	srv     *fakeServer
 	engines []*Engine
+	clients []*testClient
 	local   tally // commands answered by engines
 	entries tally // what Events.Entries counted
 	forward tally
@@ -63,6 +64,7 @@ func inWorld(t *testing.T, engines int, change func(*Config), test func(*world))
 		test(w)
 		for _, e := range w.engines {
 			e.audit(w.t)
+			e.auditMemory(w.t, w.clients)
 			e.Close()
 		}
 	})
@@ -125,7 +127,9 @@ func (w *world) start(name string, change func(*Config)) *Engine {
 }
 
 func (w *world) client(e int) *testClient {
-	return newTestClient(w.t, w.engines[e], w.srv, Identity{Proto: 2})
+	c := newTestClient(w.t, w.engines[e], w.srv, Identity{Proto: 2})
+	w.clients = append(w.clients, c)
+	return c
 }
 
 // streams makes streams with a group g and returns their names.

@@ -67,7 +67,7 @@ func (e *Engine) restored(b *batch, n int) {
 		if en.was == nil {
 			continue
 		}
-		h := &hit{id: en.id, owner: en.was.owner, count: en.was.count, at: time.Now()}
+		h := &hit{id: en.id, owner: shown(en.was.owner), count: en.was.count, at: time.Now()}
 		if p.hot == nil || lessID(h.id, p.hot.id) {
 			e.setHot(p, h)
 		} else {

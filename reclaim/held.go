@@ -57,6 +57,7 @@ func (e *Engine) release(b *batch) bool {
 
 func (e *Engine) countHeld() {
 	e.holding.Store(int64(len(e.held)))
+	e.holdingBytes.Store(e.heldBytes)
 	e.cfg.Events.held(e.heldN, e.heldBytes)
 }
 

@@ -100,11 +100,10 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 	if c.minIdle < MinIdle {
 		return pass("min_idle")
 	}
-	cons := s.consumer(c.group, c.consumer)
-	if cons == nil {
+	cons, rs := s.claiming(c, now)
+	if rs == nil {
 		return pass("unknown")
 	}
-	rs := cons.touch(c.stream, s.id, now)
 	tk := targetKey{s.id.DB, s.id.User, c.stream, c.group}
 	t := e.targets[tk]
 	if t != nil {
@@ -142,13 +141,25 @@ func (s *Session) judge(c claimCall, m manner) Verdict {
 		return s.observe(p, m, pass("observe"))
 	case found == cold:
 		e.cfg.Events.local(m.name)
-		delete(cons.cursors, c.stream)
+		cons.forgetCursor(c.stream)
 		return answer(m.wrap(p.empty))
 	case t.isLarge(now):
 		return pass("large")
 	default:
 		return s.deferred(func(ctx context.Context) Verdict { return s.claimNow(ctx, p, cons, c, m) })
 	}
+}
+
+// claiming finds who makes a claim, and what it reads along with the claim's stream; rs is nil if
+// that is not to be remembered. The lock is held.
+func (s *Session) claiming(c claimCall, now time.Time) (cons *consumer, rs *readSet) {
+	if tooLong(c.stream, c.group, c.consumer) {
+		return nil, nil
+	}
+	if cons = s.consumer(c.group, c.consumer); cons != nil {
+		rs = cons.touch(c.stream, s.id, now)
+	}
+	return cons, rs
 }
 
 // learningOf finds the learning that a claim has to wait for. The lock is held.
@@ -222,12 +233,15 @@ func (s *Session) claimSeen(id Identity, c claimCall, reply []byte) {
 		return
 	}
 	cons := e.consumers[consumerKey{id.DB, id.User, c.group, c.consumer}]
-	if cons == nil || c.minIdle < MinIdle {
-		return // it has left meanwhile
+	if cons == nil || c.minIdle < MinIdle || tooLong(c.stream) {
+		return // it has left meanwhile, or is not known
 	}
 	cons.setCursor(c.stream, textOf(parts[0]))
 	now := time.Now()
 	rs := cons.readingOf(c.stream, id, now)
+	if rs == nil {
+		return
+	}
 	rs.proven = true
 	if t := e.targets[tk]; t == nil || t.profiles[c.minIdle] == nil {
 		e.learn(s, rs, c.minIdle, now)
@@ -236,11 +250,20 @@ func (s *Session) claimSeen(id Identity, c claimCall, reply []byte) {
 
 // setCursor remembers what the consumer was told to go on from.
 func (c *consumer) setCursor(stream, cursor string) {
-	if cursor == "0-0" || cursor == "" {
-		delete(c.cursors, stream)
+	c.forgetCursor(stream)
+	if cursor == "0-0" || cursor == "" || c.memory.full() {
 		return
 	}
 	c.cursors[stream] = cursor
+	c.charge(noteBytes + len(stream) + len(cursor))
+}
+
+// forgetCursor forgets it.
+func (c *consumer) forgetCursor(stream string) {
+	if cursor, ok := c.cursors[stream]; ok {
+		delete(c.cursors, stream)
+		c.charge(-(noteBytes + len(stream) + len(cursor)))
+	}
 }
 
 // refused ends what rests on something that the server has just denied. The lock
@@ -248,7 +271,7 @@ func (c *consumer) setCursor(stream, cursor string) {
 func (e *Engine) refused(tk targetKey, code string, now time.Time) {
 	switch code {
 	case "NOPERM":
-		e.denied[tk] = now.Add(deniedFor * e.cfg.Interval)
+		e.deny(tk, now.Add(deniedFor*e.cfg.Interval))
 	case "NOGROUP", "WRONGTYPE":
 	default:
 		return

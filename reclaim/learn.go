@@ -82,7 +82,7 @@ func (e *Engine) learn(by *Session, rs *readSet, minIdle time.Duration, now time
 		l.streams = append(l.streams, s)
 		l.locks = append(l.locks, lockKeys(e.cfg.Locks, s, c.group)...)
 	}
-	if e.profiles+len(l.streams) > maxProfiles {
+	if e.profiles+len(l.streams) > maxProfiles || e.memory.full() && (len(l.streams) > 0 || e.sweeps[l.sweep] == nil) {
 		return
 	}
 	if len(l.streams) == 0 {
@@ -99,7 +99,7 @@ func (e *Engine) learn(by *Session, rs *readSet, minIdle time.Duration, now time
 		err := e.ask(ctx, l)
 		e.mu.Lock()
 		if d := (errDenied{}); errors.As(err, &d) {
-			e.deny(l, now)
+			e.denyAll(l, now)
 		}
 		delete(e.learnings, k)
 		l.count(e, -1)
@@ -113,6 +113,7 @@ func (e *Engine) learn(by *Session, rs *readSet, minIdle time.Duration, now time
 
 // count enters a learning where it is looked for, or takes it out again. The lock is held.
 func (l *learning) count(e *Engine, n int) {
+	e.memory.add(n * sizeOf(l.streams, learningBytes))
 	if l.by != nil {
 		l.by.learnings += n
 	}
@@ -125,10 +126,10 @@ func (l *learning) count(e *Engine, n int) {
 	}
 }
 
-// deny has a learning's streams not asked about for a while. The lock is held.
-func (e *Engine) deny(l *learning, now time.Time) {
+// denyAll has a learning's streams not asked about for a while. The lock is held.
+func (e *Engine) denyAll(l *learning, now time.Time) {
 	for _, s := range l.streams {
-		e.denied[targetKey{l.id.DB, l.id.User, s, l.group}] = now.Add(deniedFor * e.cfg.Interval)
+		e.deny(targetKey{l.id.DB, l.id.User, s, l.group}, now.Add(deniedFor*e.cfg.Interval))
 	}
 }
 
@@ -164,7 +165,7 @@ func (e *Engine) learned(l *learning, replies [][]byte, sent time.Time) {
 		tk := targetKey{l.id.DB, l.id.User, s, l.group}
 		empty, probe := replies[2*i], replies[2*i+1]
 		if errorCode(empty) == "NOPERM" || errorCode(probe) == "NOPERM" {
-			e.denied[tk] = sent.Add(deniedFor * e.cfg.Interval)
+			e.deny(tk, sent.Add(deniedFor*e.cfg.Interval))
 			denied++
 			continue
 		}
@@ -277,7 +278,7 @@ func parseProbe(raw []byte, at time.Time) (h *hit, ok bool) {
 	if !ok || len(list) == 0 {
 		return nil, ok
 	}
-	return &hit{id: list[0].id, owner: list[0].owner, count: list[0].count, at: at}, true
+	return &hit{id: list[0].id, owner: shown(list[0].owner), count: list[0].count, at: at}, true
 }
 
 // pendingEntry is one line of XPENDING's long form.

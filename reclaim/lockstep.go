@@ -78,7 +78,7 @@ func (s *Session) set(cmd resp.Command) Verdict {
 		return s.awaitLearning(l.key, cmd, s.set)
 	}
 	t.asked = now
-	if e.cfg.Mode == Observe || e.draining || len(e.tokens) >= maxTokens {
+	if e.cfg.Mode == Observe || e.draining || len(e.tokens) >= maxTokens || e.memory.full() || len(l.token) > maxNameBytes {
 		return Verdict{}
 	}
 	if t.temper(now) == unknown && !now.Before(t.local) {
@@ -89,8 +89,7 @@ func (s *Session) set(cmd resp.Command) Verdict {
 		life = tokenLife
 	}
 	t.local = now.Add(lockPatience)
-	e.tokens[tokenKey{s.id.DB, string(l.key), string(l.token)}] = grant{until: now.Add(life), forever: l.ttl == 0}
-	e.granted.Store(int64(len(e.tokens)))
+	e.grant(tokenKey{s.id.DB, string(l.key), string(l.token)}, grant{until: now.Add(life), forever: l.ttl == 0})
 	e.cfg.Events.local("set")
 	return answer(replyOK)
 }
@@ -128,8 +127,7 @@ func (s *Session) evalSHA(cmd resp.Command) Verdict {
 // arguments that the script itself is to complain about.
 func (e *Engine) useToken(k tokenKey, g grant, sc scriptCall, now time.Time) (v Verdict, ok bool) {
 	if sc.script == scriptRelease {
-		delete(e.tokens, k)
-		e.granted.Store(int64(len(e.tokens)))
+		e.revoke(k)
 		return answer(replyOne), true
 	}
 	if len(sc.rest) == 0 {
@@ -148,7 +146,7 @@ func (e *Engine) useToken(k tokenKey, g grant, sc scriptCall, now time.Time) (v 
 			d += g.until.Sub(now)
 		}
 	}
-	e.tokens[k] = grant{until: now.Add(d)}
+	e.grant(k, grant{until: now.Add(d)})
 	return answer(replyOne), true
 }
 
@@ -156,10 +154,9 @@ func (e *Engine) useToken(k tokenKey, g grant, sc scriptCall, now time.Time) (v 
 func (e *Engine) expireTokens(now time.Time) {
 	for k, g := range e.tokens {
 		if !now.Before(g.until) {
-			delete(e.tokens, k)
+			e.revoke(k)
 		}
 	}
-	e.granted.Store(int64(len(e.tokens)))
 }
 
 func answer(reply []byte) Verdict { return Verdict{Action: Answer, Reply: reply} }

@@ -178,6 +178,7 @@ func TestOtherKeysAreNobodysBusiness(t *testing.T) {
 		// Another database, another user, or one that has proven another password: not this profile's.
 		for _, id := range []Identity{{DB: 1, Proto: 2}, {User: User{Name: "else"}, Proto: 2}, {User: User{Proof: "else"}, Proto: 2}} {
 			other := newTestClient(w.t, w.engines[0], w.srv, id)
+			w.clients = append(w.clients, other)
 			if other.do("GET", lockOfS); other.last() != Forward {
 				w.t.Errorf("judged for %+v", id)
 			}

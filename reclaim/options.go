@@ -107,6 +107,9 @@ type Config struct {
 	// shared out among them, and what is larger is left to the server. 0 is no limit for
 	// all together; one may have 8 MiB. It bounds what is held, too.
 	MaxClaimBytes int64
+	// MaxRememberedBytes bounds, about, what is remembered of streams and consumers. Beyond, the
+	// commands of further ones are forwarded. 0 is 512 MiB.
+	MaxRememberedBytes int64
 	// Instance names this process among the proxies that share leases; it must be
 	// unique. New makes one up if it is empty.
 	Instance string
@@ -141,6 +144,7 @@ func (c Config) Validate() error {
 	fault(c.MaxHeldEntries < 0, "reclaim-max-held-entries: %d is negative", c.MaxHeldEntries)
 	fault(c.MaxHeldBytes < 0, "reclaim-max-held-bytes: %d is negative", c.MaxHeldBytes)
 	fault(c.MaxClaimBytes < 0, "reclaim: MaxClaimBytes %d is negative", c.MaxClaimBytes)
+	fault(c.MaxRememberedBytes < 0, "reclaim: MaxRememberedBytes %d is negative", c.MaxRememberedBytes)
 	for _, l := range c.Locks {
 		fault(!strings.Contains(l, "{stream}"), "reclaim-lock: %q does not contain {stream}", l)
 	}

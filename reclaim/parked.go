@@ -22,6 +22,7 @@ type Parked struct {
 	unblock chan struct{}
 	called  bool // unblock has been signalled for the read under way
 	ended   bool
+	size    int
 }
 
 // Outcome says what becomes of a blocked read that was answered with a null.
@@ -53,6 +54,8 @@ const (
 // park begins to watch a blocked read. The lock is held.
 func (e *Engine) park(s *Session, rs *readSet, call groupRead, now time.Time) *Parked {
 	p := &Parked{s: s, id: s.id, rs: rs, call: call, since: now, unblock: make(chan struct{}, 1)}
+	p.size = sizeOf(call.streams, lastMemberBytes)
+	e.memory.add(p.size)
 	rs.parked++
 	e.parked[p] = struct{}{}
 	if next := e.callBack(p, now); !next.IsZero() {
@@ -75,6 +78,7 @@ func (p *Parked) End(reply []byte) {
 	}
 	p.ended = true
 	delete(e.parked, p)
+	e.memory.add(-p.size)
 	p.rs.parked--
 	p.rs.use(p.rs.id, time.Now())
 	if len(reply) > 0 && !isError(reply) {

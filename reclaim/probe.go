@@ -118,7 +118,12 @@ func (q *questions) read(e *Engine, w *sweep, r *report, replies [][]byte, t tak
 // any length, and the report may not.
 const maxShown = 256
 
-func shown(owner string) string { return owner[:min(len(owner), maxShown)] }
+func shown(owner string) string {
+	if len(owner) <= maxShown {
+		return owner
+	}
+	return strings.Clone(owner[:maxShown]) // not to keep the rest
+}
 
 // turn takes one page and returns what of it is reclaimable. The page is turned
 // only when nothing is, so that a hit stays known until it has been claimed.

@@ -29,6 +29,7 @@ type target struct {
 	giant string
 	// holding counts the batches held for consumers that will come for them.
 	holding int
+	size    int
 }
 
 // lockPatience is how long after a look at the lock the rest of its sequence is
@@ -148,6 +149,8 @@ func (e *Engine) profileFor(k targetKey, minIdle time.Duration, empty []byte) *p
 			locks:     lockKeys(e.cfg.Locks, k.stream, k.group),
 		}
 		e.targets[k] = t
+		t.size = targetBytes + len(k.stream) + len(k.group) + sizeOf(t.locks, noteBytes)
+		e.memory.add(t.size)
 		e.known.add(k.stream, t)
 		for _, lock := range t.locks {
 			e.locks.add(lock, t)
@@ -161,6 +164,7 @@ func (e *Engine) profileFor(k targetKey, minIdle time.Duration, empty []byte) *p
 		}
 		t.profiles[minIdle] = p
 		e.profiles++
+		e.memory.add(profileBytes)
 	}
 	p.empty = empty
 	return p
@@ -177,6 +181,7 @@ func (e *Engine) endProfile(p *profile) {
 	e.setHot(p, nil)
 	delete(t.profiles, p.minIdle)
 	e.profiles--
+	e.memory.add(-profileBytes)
 	for w := range p.sweeps {
 		w.drop(p)
 	}
@@ -184,6 +189,7 @@ func (e *Engine) endProfile(p *profile) {
 		return
 	}
 	delete(e.targets, t.targetKey)
+	e.memory.add(-t.size)
 	e.known.remove(t.stream, t)
 	for _, lock := range t.locks {
 		e.locks.remove(lock, t)

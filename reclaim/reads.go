@@ -14,6 +14,7 @@ type lastRead struct {
 	call  groupRead
 	fresh []string
 	key   string
+	size  int
 }
 
 // maxLastRead bounds the bytes that are remembered per session.
@@ -30,12 +31,19 @@ func (s *Session) parseRead(cmd resp.Command) (*lastRead, bool) {
 	}
 	l := lastRead{call: call, fresh: call.freshStreams()}
 	l.key = setKey(l.fresh)
-	if len(cmd.Raw) <= maxLastRead {
+	if len(cmd.Raw) <= maxLastRead && !s.e.memory.full() {
 		l.raw = bytes.Clone(cmd.Raw)
-		s.last = l
+		l.size = lastReadBytes + 2*len(l.raw) + lastMemberBytes*len(call.streams)
+		s.remember(l)
 		return &s.last, true
 	}
 	return &l, true
+}
+
+// remember replaces the last read.
+func (s *Session) remember(l lastRead) {
+	s.e.memory.add(l.size - s.last.size)
+	s.last = l
 }
 
 // read judges an XREADGROUP: who reads what is how a pass is known before it comes.
@@ -47,7 +55,7 @@ func (s *Session) read(cmd resp.Command) Verdict {
 	if moved := s.takeHistory(cmd); len(moved) > 0 {
 		return s.after(moved, pass)
 	}
-	if len(l.fresh) == 0 || len(l.fresh) != len(l.call.streams) {
+	if len(l.fresh) == 0 || len(l.fresh) != len(l.call.streams) || tooLong(l.call.group, l.call.consumer) || tooLong(l.fresh...) {
 		return Verdict{}
 	}
 	e := s.e
@@ -59,9 +67,12 @@ func (s *Session) read(cmd resp.Command) Verdict {
 		return Verdict{}
 	}
 	rs := c.reading(l.key, l.fresh, s.id, now)
+	if rs == nil {
+		return Verdict{}
+	}
 	s.adopt(rs, now)
 	var v Verdict
-	if l.call.blocks && !l.call.noack && !l.call.claims && e.cfg.Mode == On && !e.draining {
+	if l.call.blocks && !l.call.noack && !l.call.claims && e.cfg.Mode == On && !e.draining && !e.memory.full() {
 		v.Parked = e.park(s, rs, l.call, now)
 	}
 	if rs.proven {

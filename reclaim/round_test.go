@@ -160,6 +160,7 @@ func TestTwoUsersShareARound(t *testing.T) {
 		var clients []*testClient
 		for _, user := range []string{"a", "b"} {
 			c := newTestClient(w.t, w.engines[0], w.srv, Identity{User: User{Name: user}, Proto: 2})
+			w.clients = append(w.clients, c)
 			pass1(c, "w", names)
 			pass1(c, "w", names)
 			clients = append(clients, c)
@@ -376,8 +377,8 @@ func TestNobodyReadsNobodyAsks(t *testing.T) {
 		e := w.engines[0]
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if len(e.consumers)+len(e.sweeps)+len(e.targets)+e.profiles != 0 {
-			w.t.Errorf("left: %d consumers, %d sweeps, %d targets, %d profiles", len(e.consumers), len(e.sweeps), len(e.targets), e.profiles)
+		if len(e.consumers)+len(e.sweeps)+len(e.targets)+e.profiles != 0 || e.Bytes() != 0 {
+			w.t.Errorf("left: %d consumers, %d sweeps, %d targets, %d profiles, %d bytes", len(e.consumers), len(e.sweeps), len(e.targets), e.profiles, e.Bytes())
 		}
 	})
 }

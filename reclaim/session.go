@@ -35,7 +35,7 @@ func (s *Session) Become(id Identity) {
 		e.giveBackLocked(s.leaveConsumers(time.Now()))
 	}
 	s.id = id
-	s.last = lastRead{}
+	s.remember(lastRead{})
 }
 
 // Part says that the client has ended the connection, though not all that it sent before was
@@ -49,6 +49,7 @@ func (s *Session) Leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.left = true
+	s.remember(lastRead{})
 	e.giveBackLocked(s.leaveConsumers(time.Now()))
 }
 

@@ -22,6 +22,7 @@ const lifeIntervals = 10
 // the same streams have the same sweep, and take turns by its lease.
 type sweep struct {
 	key      string
+	size     int
 	db       int
 	group    string
 	minIdle  time.Duration
@@ -84,6 +85,8 @@ func (e *Engine) sweepFor(rs *readSet, minIdle time.Duration, now time.Time) *sw
 	sum := sha256.Sum256([]byte(k))
 	w.lease = e.cfg.KeyPrefix + "lease:{" + hex.EncodeToString(sum[:12]) + "}"
 	e.sweeps[k] = w
+	w.size = sweepBytes + len(k) + sizeOf(w.streams, sweepingBytes)
+	e.memory.add(w.size)
 	for _, s := range w.streams {
 		if e.covering[s] == nil {
 			e.covering[s] = make(map[*sweep]struct{})
@@ -170,6 +173,7 @@ func (e *Engine) pruneReaders(w *sweep, now time.Time) {
 func (e *Engine) endSweep(w *sweep) {
 	e.setLeading(w, false)
 	delete(e.sweeps, w.key)
+	e.memory.add(-w.size)
 	for _, s := range w.streams {
 		if delete(e.covering[s], w); len(e.covering[s]) == 0 {
 			delete(e.covering, s)

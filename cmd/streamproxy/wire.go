@@ -73,6 +73,8 @@ func reclaimConfig(c config.Config, m *telemetry.Metrics, log *slog.Logger) recl
 		MaxClaimBytes:  c.MemoryLimit.Value / 4, // a claim is copied on its way
 		Events:         reclaimEvents(m.Reclaim),
 		Logger:         log,
+
+		MaxRememberedBytes: c.MemoryLimit.Value / 4,
 	}
 }
 

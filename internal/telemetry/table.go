@@ -90,7 +90,7 @@ var (
 var table = []metric{
 	{buildInfo, gauge, "", "Always 1; the labels version, revision and go_version tell which build this is.", nil},
 	{draining, gauge, "", "Whether the proxy is shutting down (1) or not (0).", nil},
-	{bufferedBytes, gauge, "", "Bytes in the proxy's own buffers, which the memory limit bounds.", nil},
+	{bufferedBytes, gauge, "", "Bytes held for clients, in buffers and in what is remembered of them, which the memory limit bounds.", nil},
 	{logMessages, counter, "level", "Log messages written, by level.", nil},
 
 	{clientConns, gauge, "", "Client connections open now.", nil},
