@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"time"
 
 	"streamproxy/internal/upstream"
 )
@@ -25,10 +26,8 @@ func (p *Proxy) admits() bool { return p.cfg.RequirePass == nil && !p.locked.Loa
 func (p *Proxy) noteAdmission(key upstream.Key, g upstream.Greeting, err error) {
 	switch {
 	case key.User.Proven() || !p.anonymous():
-	case g.NoAuth:
-		p.setLocked(true)
 	case err == nil:
-		p.setLocked(false)
+		p.setLocked(g.NoAuth, time.Now().Add(-g.Took))
 	default:
 		p.lockedOut(err)
 	}
@@ -40,13 +39,19 @@ func (p *Proxy) lockedOut(err error) bool {
 	if !p.anonymous() || !upstream.Denied(err) {
 		return false
 	}
-	p.setLocked(true)
+	p.setLocked(true, time.Now())
 	return true
 }
 
 // setLocked decides about clients that come from now on. Those that were in stay in, as at
-// the server.
-func (p *Proxy) setLocked(locked bool) {
+// the server. A dial that began at a time says nothing any more if one has told that began later.
+func (p *Proxy) setLocked(locked bool, at time.Time) {
+	p.lockedMu.Lock()
+	defer p.lockedMu.Unlock()
+	if at.Before(p.lockedAt) {
+		return
+	}
+	p.lockedAt = at
 	switch {
 	case p.locked.Swap(locked) == locked:
 	case locked:

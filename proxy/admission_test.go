@@ -3,6 +3,9 @@ package proxy
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"streamproxy/internal/upstream"
 )
 
 // guarded is a server that wants a password while it has one. Connections that were in when it
@@ -100,6 +103,22 @@ func TestPasswordSetUnderWay(t *testing.T) {
 	p.checkNow()
 	until(t, "the end of the password to be noticed", func() bool { return !p.locked.Load() })
 	until(t, "it to be in", func() bool { got, err := late.Do("GET", "a"); return err == nil && got == bulkReply("a") })
+}
+
+// A dial that was let in before there was a password, and is done later, opens the door no more.
+func TestAnOldDialDoesNotAdmit(t *testing.T) {
+	p := startProxy(t, startFake(t), nil)
+	until(t, "the server to be known", p.health.up.Load)
+	key := upstream.Key{Proto: 2}
+	p.noteAdmission(key, upstream.Greeting{NoAuth: true}, nil)
+	p.noteAdmission(key, upstream.Greeting{Took: time.Minute}, nil)
+	if !p.locked.Load() {
+		t.Error("it does")
+	}
+	p.noteAdmission(key, upstream.Greeting{}, nil)
+	if p.locked.Load() {
+		t.Error("a new one does not")
+	}
 }
 
 // The first client with a password shows that there is one.

@@ -30,6 +30,7 @@ type fakeServer struct {
 	// answer, if set, gives the reply to a command; handled false leaves it to standard.
 	answer func(c *fakeConn, args []string) (reply string, handled bool)
 	mute   bool // accepts, reads and answers nothing at all
+	gone   bool // see leave
 	conns  map[int64]*fakeConn
 	ids    int64
 	seen   []string // commands other than the greeting's, in order of arrival
@@ -73,6 +74,9 @@ func (f *fakeServer) accept() {
 		f.ids++
 		c := &fakeConn{Conn: nc, id: f.ids}
 		f.conns[c.id] = c
+		if f.gone {
+			c.Close()
+		}
 		f.mu.Unlock()
 		f.wg.Go(func() { f.serve(c) })
 	}
@@ -245,6 +249,9 @@ func (f *fakeServer) cut(kind string) {
 func (f *fakeServer) leave(t *testing.T, p *testProxy) {
 	t.Helper()
 	f.front.Close()
+	f.mu.Lock()
+	f.gone = true // also for what has been accepted, and not been listed yet
+	f.mu.Unlock()
 	until(t, "the outage to be noticed", func() bool {
 		f.cut("")
 		st := p.Stats()

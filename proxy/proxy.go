@@ -37,7 +37,9 @@ type Proxy struct {
 	denials    *denials            // nil: every command may be sent
 	warm       atomic.Pointer[hub] // whose spares are kept ready
 
-	locked       atomic.Bool // see admission.go
+	locked       atomic.Bool // see admission.go, as are these two
+	lockedMu     sync.Mutex
+	lockedAt     time.Time // when what locked says was found
 	maxBulk      atomic.Int64
 	knowsSetInfo atomic.Bool
 	fragile      atomic.Bool  // see recall.go
