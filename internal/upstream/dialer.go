@@ -110,10 +110,18 @@ func (d *Dialer) DialFor(ctx context.Context, rank Rank, k Key, kind string) (ne
 	if err := d.Gate.Enter(ctx, rank); err != nil {
 		return nil, Greeting{}, err
 	}
+	start := time.Now()
 	conn, g, err := d.dial(ctx, k, kind)
-	d.Gate.Leave(rank, verdict(err))
+	v := verdict(err)
+	if errors.Is(err, context.DeadlineExceeded) && time.Since(start) < fairTime {
+		v = Unclear // most of its time had passed at the gate
+	}
+	d.Gate.Leave(rank, v)
 	return conn, g, err
 }
+
+// fairTime is how long a server must have had to answer before its silence counts.
+const fairTime = 100 * time.Millisecond
 
 func (d *Dialer) dial(ctx context.Context, k Key, kind string) (net.Conn, Greeting, error) {
 	if d.Timeout > 0 {
@@ -124,7 +132,7 @@ func (d *Dialer) dial(ctx context.Context, k Key, kind string) (net.Conn, Greeti
 	start := time.Now()
 	user, password, err := d.credentials(k.User)
 	if err != nil {
-		return nil, Greeting{}, err
+		return nil, Greeting{}, &noPasswordError{err}
 	}
 	conn, err := d.open(ctx)
 	if err != nil {

@@ -31,6 +31,13 @@ type ReplyError struct {
 // Error quotes the server.
 func (e *ReplyError) Error() string { return errorText(e.Reply) }
 
+// noPasswordError is a dial that was not begun for want of the password: the last client who had
+// proven it has left, or a file cannot be read. It tells nothing of the server.
+type noPasswordError struct{ err error }
+
+func (e *noPasswordError) Error() string { return e.err.Error() }
+func (e *noPasswordError) Unwrap() error { return e.err }
+
 // errorText strips the framing of an error reply: "-ERR x\r\n" or "!5\r\nERR x\r\n".
 func errorText(reply []byte) string {
 	if len(reply) > 0 && reply[0] == '!' {

@@ -47,7 +47,8 @@ func NewGate(limit int, pause Backoff) *Gate {
 type Verdict uint8
 
 const (
-	// Unclear says nothing: the dial was given up, or has not gone far enough.
+	// Unclear says nothing: the dial was given up, has not gone far enough, or was not begun for want
+	// of a password.
 	Unclear Verdict = iota
 	// Away is a server that could not be reached, or had no room.
 	Away
@@ -57,8 +58,9 @@ const (
 
 // verdict judges by the outcome of a dial with its handshake.
 func verdict(err error) Verdict {
+	var lack *noPasswordError
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.As(err, &lack):
 		return Unclear
 	case Unavailable(err):
 		return Away

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -157,11 +159,46 @@ func TestGateVerdicts(t *testing.T) {
 		{io.EOF, Away},
 		{context.DeadlineExceeded, Away},
 		{context.Canceled, Unclear},
+		{&noPasswordError{fs.ErrNotExist}, Unclear},
 		{&HandshakeError{Step: "AUTH", Reply: []byte("-WRONGPASS no\r\n")}, Reached},
 		{&HandshakeError{Step: "PING", Reply: []byte("-ERR max number of clients reached\r\n")}, Away},
 	} {
 		if got := verdict(tt.err); got != tt.want {
 			t.Errorf("%v: %v, want %v", tt.err, got, tt.want)
 		}
+	}
+}
+
+// What does not come to the server closes the gate to nobody: a dial without a password, and one
+// whose time is over before the server can have answered. One that had time does.
+func TestGateStaysOpen(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		user   User
+		time   time.Duration
+		closed bool
+	}{
+		{"the user has left", User{Name: "alice", Proof: "p"}, time.Minute, false},
+		{"no time left", User{}, fairTime / 2, false},
+		{"a silent server", User{}, 2 * fairTime, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silent, _ := net.Pipe()
+				d := &Dialer{
+					Gate:        NewGate(16, DefaultBackoff()),
+					PasswordOf:  func(User) (string, error) { return "", errors.New("nobody has proven it") },
+					DialContext: func(context.Context, string, string) (net.Conn, error) { return silent, nil },
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), tt.time)
+				defer cancel()
+				if _, _, err := d.DialFor(ctx, ForOne, Key{User: tt.user}, "private"); err == nil {
+					t.Fatal("dialled")
+				}
+				if d.Gate.Closed() != tt.closed {
+					t.Errorf("closed: %v", !tt.closed)
+				}
+			})
+		})
 	}
 }
