@@ -46,8 +46,6 @@ const (
 	// maxQueued is how many bytes may wait for a socket that does not take them
 	// before their owners have to wait.
 	maxQueued = 1 << 20
-	// maxSpare is the largest write buffer kept for the next batch.
-	maxSpare = 256 << 10
 )
 
 type status uint8
@@ -225,7 +223,7 @@ func (c *Conn) Submit(sink Sink, seat *Seat, raw []byte, n int) error {
 	if len(c.out) == 0 {
 		c.first = nanotime()
 	}
-	c.out = append(c.out, raw...)
+	c.enqueue(raw)
 	c.queued += n
 	c.fifo.push(sink, member, n)
 	c.fault(raw, n)
@@ -284,7 +282,7 @@ func (c *Conn) SubmitLast(sink Sink, raw []byte) error {
 	if len(c.out) == 0 {
 		c.first = nanotime()
 	}
-	c.out = append(c.out, raw...)
+	c.enqueue(raw)
 	c.queued++
 	c.fifo.push(sink, nil, 1)
 	c.cond.Broadcast()
@@ -385,6 +383,9 @@ func (c *Conn) recast(kind string, policy *Policy) bool {
 	c.shared.Store(policy != nil)
 	c.delayed = policy != nil && policy.Delay() > 0
 	c.activity.Reset()
+	if policy == nil {
+		c.slim()
+	}
 	c.epoch++
 	c.seats.Store(0)
 	old := c.kind

@@ -180,11 +180,7 @@ func (c *Conn) take() (batch []byte, ok bool) {
 // the caller has to see to the next one.
 func (c *Conn) wrote(batch []byte) (more bool) {
 	c.mu.Lock()
-	if cap(batch) <= maxSpare {
-		if c.spare == nil {
-			c.spare = batch[:0]
-		}
-	}
+	c.recycle(batch)
 	if c.status == dead || len(c.out) == 0 {
 		c.state = flushIdle
 		c.cond.Broadcast()

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"streamproxy/batcher"
 	"streamproxy/internal/resp"
@@ -71,6 +72,27 @@ func own(c resp.Command) resp.Command {
 	return resp.Command{
 		Raw:  append([]byte(nil), c.Raw...),
 		Args: append([]resp.Span(nil), c.Args...),
+	}
+}
+
+// smallCommand is up to which size a command that blocks costs no more than the client's connection
+// for it does.
+const smallCommand = 4 << 10
+
+// size is how many bytes of memory the command takes while it blocks, if they are worth counting.
+func (e *exclusive) size() int64 {
+	n := cap(e.cmd.Raw) + cap(e.cmd.Args)*int(unsafe.Sizeof(resp.Span{}))
+	if n <= smallCommand {
+		return 0
+	}
+	return int64(n)
+}
+
+// await counts what a command that may block for ever takes until it is answered. The lock is held.
+func (s *session) await(n int64) {
+	if s.awaits != n {
+		s.awaits = n
+		s.charge()
 	}
 }
 
@@ -165,6 +187,7 @@ func (s *session) begin(e *exclusive) *exclusive {
 	s.list(g)
 	s.outstanding += n
 	s.busy, s.active = true, e
+	s.await(e.size())
 	s.mu.Unlock()
 	return e
 }
@@ -206,6 +229,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		s.wroteOn, s.perhaps = e.conn, e.loose
 	}
 	s.busy, s.active = false, nil
+	s.await(0)
 	s.torn = s.torn || e.tx && dirty && !neverBegan(prefix)
 	s.gone = s.gone || s.torn
 	wake := s.suspended || s.torn

@@ -281,7 +281,11 @@ func isReset(rc syscall.RawConn) (gone bool) {
 // read being executed. It looks for the end of a failed pipeline after that: whoever
 // brings the last reply of it looks too, and one of the two sees it.
 func (s *session) park() {
-	s.parked.Store(s.in == nil && s.body == nil)
+	done := s.in == nil && s.body == nil
+	if done {
+		s.scan.Trim()
+	}
+	s.parked.Store(done)
 	s.dry()
 }
 
@@ -373,7 +377,7 @@ func (s *session) extend(b []byte) {
 	} else {
 		s.in.b = append(s.in.b, b...)
 	}
-	s.noteHeld(cap(s.in.b)) // it may have to wait now
+	s.noteHeld(s.holding()) // it may have to wait now
 }
 
 // flushLocal sends local answers that wait for nobody.
@@ -392,6 +396,7 @@ func (s *session) keep(rest []byte) {
 		s.in = nil
 	case old != nil && cap(old.b) <= max(2*len(rest), bufferSize):
 		old.b = old.b[:copy(old.b, rest)]
+		s.noteHeld(s.holding())
 		return
 	default:
 		s.in = takeFitting(len(rest))
@@ -400,9 +405,14 @@ func (s *session) keep(rest []byte) {
 	if old != nil {
 		old.releaseFitting()
 	}
+	s.noteHeld(s.holding())
+}
+
+// holding is how many bytes the reader has in memory of what is not executed yet: themselves, and
+// where the arguments lie in them.
+func (s *session) holding() int {
 	if s.in == nil {
-		s.noteHeld(0)
-	} else {
-		s.noteHeld(cap(s.in.b))
+		return 0
 	}
+	return cap(s.in.b) + s.scan.Extra()
 }

@@ -180,12 +180,16 @@ func (s *session) noteHeld(n int) {
 	}
 }
 
+// stays is how many bytes the session takes beside what is kept for its client: what was read, and
+// waits for more, or for the server. The lock is held.
+func (s *session) stays() int64 { return s.holds + s.awaits + s.sealed }
+
 // charge tells the proxy how much this session holds. It is called where a client
 // has proved slow in either direction, not for every command. The lock is held.
 func (s *session) charge() {
-	now, ceded := s.kept()+s.holds, int64(0)
+	now, ceded := s.kept()+s.stays(), int64(0)
 	if s.closed { // its replies are dropped, and its reader is about to drop the rest
-		now, ceded = s.holds, s.holds
+		now, ceded = s.stays(), s.stays()
 	}
 	less := now < s.charged
 	s.p.ceded.Add(ceded - s.ceded)

@@ -134,3 +134,62 @@ func TestLobby(t *testing.T) {
 	p.makeRoom()
 	expectReply(t, parted, bulkReply("key"))
 }
+
+// What a reader keeps of where arguments lie counts while a command is not whole, and goes when all
+// has been executed: thousands of clients may each have sent one command with many arguments.
+func TestTablesOfArgumentsDoNotStay(t *testing.T) {
+	const args = 9000
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	c := p.client()
+	s := p.sessionOf(t, c)
+	command := redistest.Command(append([]string{"DEL"}, make([]string, args)...)...)
+	_ = c.Send(command[:len(command)-1])
+	least := int64(len(command) + args*16)
+	until(t, "the command to be read", func() bool { return p.buffered.Load() >= least })
+	_ = c.Send(command[len(command)-1:])
+	if _, err := c.ReadReply(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the client to be waited for", s.parked.Load)
+	if n := s.scan.Extra(); n != 0 || p.buffered.Load() != 0 {
+		t.Errorf("%d bytes are kept, %d count", n, p.buffered.Load())
+	}
+}
+
+// A command that blocks counts for as long as it does, and its client is refused like any other
+// that owes most.
+func TestBlockedCommandsCount(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(c *Config) { c.MemoryLimit = 1 << 20 })
+	c := p.client()
+	_ = c.Send(redistest.Command("BLPOP", strings.Repeat("k", 40<<10), "0"))
+	f.await(t, "BLPOP", 1)
+	until(t, "the command to count", func() bool { return p.buffered.Load() >= 40<<10 })
+	if by := p.sessionOf(t, c); p.unblockNow(t, by) {
+		if got, err := c.ReadReply(); err != nil || got != "*-1\r\n" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	until(t, "it to count no more", func() bool { return p.buffered.Load() == 0 })
+
+	for range 40 {
+		_ = p.client().Send(redistest.Command("BLPOP", strings.Repeat("k", 40<<10), "0"))
+	}
+	until(t, "some to be refused", func() bool { p.shed(); return p.sessions.len() < 41 && p.inBuffers() <= p.cfg.MemoryLimit })
+	if n := p.sessions.len(); n < 15 {
+		t.Errorf("%d clients are left", n)
+	}
+}
+
+// unblockNow has the server answer what a session is blocked in.
+func (p *testProxy) unblockNow(t *testing.T, s *session) bool {
+	t.Helper()
+	other := p.client()
+	got, err := other.Do("CLIENT", "UNBLOCK", fmt.Sprint(s.id))
+	if err != nil || got != ":1\r\n" {
+		t.Errorf("UNBLOCK: %q, %v", got, err)
+		return false
+	}
+	return true
+}

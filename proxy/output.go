@@ -49,7 +49,7 @@ func (s *session) flush() {
 			break
 		}
 		s.writing, s.inWrite = false, 0
-		if s.charged != s.holds { // it was slow, or between a reply and its flush, when it was charged
+		if s.charged != s.stays() { // it was slow, or between a reply and its flush, when it was charged
 			s.charge()
 		}
 		if took := s.servedNow(); took > 0 {
@@ -157,7 +157,7 @@ func (s *session) kept() int64 { return s.unsent() + int64(s.behind) }
 // chargePiece is charge for answers that are made faster than they are written: it tells
 // of them a piece at a time. The lock is held.
 func (s *session) chargePiece() {
-	if s.kept()+s.holds-s.charged >= writePiece {
+	if s.kept()+s.stays()-s.charged >= writePiece {
 		s.charge()
 	}
 }

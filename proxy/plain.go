@@ -25,6 +25,7 @@ func (s *session) readPlain() error {
 		n, err := s.nc.Read(buf)
 		s.parked.Store(false)
 		if n > 0 {
+			s.opened()
 			s.received(n)
 			s.feed(buf[:n])
 		}

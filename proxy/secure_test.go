@@ -73,7 +73,7 @@ func startSecureBehind(t *testing.T, gate certs.Gate, change func(*Config)) *sec
 	source := certs.ForServer(certs.Files{CA: a.Write(t, dir), Cert: cert, Key: key})
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.Serve(tls.NewListener(l, source.Listening(gate))); err != nil {
+		if err := s.Serve(tls.NewListener(Metered(l), source.Listening(gate))); err != nil {
 			t.Error(err)
 		}
 	})
@@ -330,7 +330,15 @@ func TestSecureSilenceHoldsNoChunk(t *testing.T) {
 	for _, n := range []int{smallChunk + 1, 2 * smallChunk, 12 << 10, 40 << 10} {
 		text := strings.Repeat("x", n)
 		s.expect(c, fmt.Sprintf("$%d\r\n%s\r\n", n, text), "ECHO", text)
-		s.await("nothing is held", func() bool { return s.Stats().BufferedBytes == 0 })
+		s.await("nothing is held but by TLS", func() bool {
+			sealed := int64(0)
+			for _, one := range s.sessions.all() {
+				one.mu.Lock()
+				sealed += one.sealed
+				one.mu.Unlock()
+			}
+			return s.Stats().BufferedBytes == sealed
+		})
 	}
 }
 

@@ -25,6 +25,7 @@ type session struct {
 	nc      net.Conn
 	rc      syscall.RawConn // nil where the connection has no descriptor (TLS, pipes)
 	below   syscall.RawConn // under TLS, that of the socket below
+	wire    *wire           // under TLS, the socket as it is metered; nil: it is not
 	created time.Time
 
 	// Of the reader.
@@ -111,6 +112,8 @@ type session struct {
 	charged      int64 // what the proxy counts of all this
 	ceded        int64 // and of that as good as given back
 	holds        int64 // bytes of memory for what the reader has not executed yet
+	awaits       int64 // bytes of memory for a command that may block for ever
+	sealed       int64 // bytes of memory that TLS may take, see wire.go
 	progress     uint64
 	waiters      int  // goroutines in cond.Wait
 	closed       bool // no byte is written any more
@@ -150,6 +153,7 @@ func newSession(p *Proxy, nc net.Conn) *session {
 	} else if sc, ok := socket(nc).(syscall.Conn); ok {
 		s.below, _ = sc.SyscallConn()
 	}
+	s.meter()
 	s.key = p.defaultKey()
 	s.hub = p.hubOf(s.key)
 	s.home.Store(s.hub)
@@ -203,6 +207,10 @@ func (s *session) end() {
 	s.out.drop()
 	s.mu.Unlock()
 	s.setName("")
+	s.mu.Lock()
+	s.sealed = 0
+	s.charge()
+	s.mu.Unlock()
 	s.p.leaveHub(s.hub)
 	s.p.identities.exit(s.key.User)
 	s.p.forget(s)

@@ -124,7 +124,7 @@ func listen(c config.Config, secure *certs.Source) (clients, probes []net.Listen
 		addr, encrypted := strings.CutPrefix(spec, config.TLSPrefix)
 		for _, l := range open(addr) {
 			if encrypted {
-				l = tls.NewListener(l, secure.Listening(handshakes))
+				l = tls.NewListener(proxy.Metered(l), secure.Listening(handshakes))
 			}
 			clients = append(clients, l)
 		}

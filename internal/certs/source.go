@@ -2,6 +2,7 @@ package certs
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -133,6 +134,12 @@ func (s *Source) refresh() (config *tls.Config, err error, news bool) {
 	return s.config, err, news
 }
 
+// maxServerName is how long the name may be by which a client calls a server: no name of a host is
+// longer. It is kept as long as the connection.
+const maxServerName = 255
+
+var errServerName = errors.New("tls: the server's name is too long")
+
 // Listening returns the configuration for a listener, whose handshakes pass gate; nil is
 // none. It asks for the files at each handshake. It is called
 // before the first of them.
@@ -141,6 +148,9 @@ func (s *Source) Listening(gate Gate) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if len(hello.ServerName) > maxServerName {
+				return nil, errServerName
+			}
 			if gate != nil {
 				if err := gate.Look(hello.Conn); err != nil {
 					return nil, err

@@ -1,6 +1,9 @@
 package resp
 
-import "bytes"
+import (
+	"bytes"
+	"unsafe"
+)
 
 // CommandScanner finds the end of each command that a client sends, and where its
 // arguments lie. It accepts the part of what Redis accepts that has one reading
@@ -78,6 +81,19 @@ func (s *CommandScanner) Reset() {
 	}
 }
 
+// Trim gives back between commands what one with many arguments took. It is for a client that is
+// silent: the scanner itself does so when smaller commands follow.
+func (s *CommandScanner) Trim() {
+	if s.state == commandIdle && cap(s.args) > keepSpans {
+		s.args = nil
+	}
+}
+
+// Extra is how many bytes the table of arguments takes, beyond what any scanner keeps.
+func (s *CommandScanner) Extra() int {
+	return max(cap(s.args)-keepSpans, 0) * int(unsafe.Sizeof(Span{}))
+}
+
 // Args locates the arguments that are complete so far, counted from the command's
 // first byte; valid until the first Scan after done. A finished command without
 // any (*0, *-1, a blank line) is nothing to execute and answered by nobody. An
@@ -115,8 +131,14 @@ func (s *CommandScanner) Declared() int64 {
 }
 
 // StopRecording makes the scanner add no spans for the rest of the current
-// command, whose arguments may then be any number without costing memory.
-func (s *CommandScanner) StopRecording() { s.mute = true }
+// command, whose arguments may then be any number without costing memory. It may forget
+// those that it has.
+func (s *CommandScanner) StopRecording() {
+	s.mute = true
+	if cap(s.args) > keepSpans {
+		s.args = nil
+	}
+}
 
 // Scan consumes bytes of the current command from the start of b. It returns how
 // many, and done when b[n-1] was the command's last byte; the next call starts a
