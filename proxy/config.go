@@ -47,7 +47,8 @@ type Config struct {
 	// ClientIdleTimeout closes a client that has sent nothing for that long; 0 never.
 	ClientIdleTimeout time.Duration
 	// ClientBufferLimit is how many unsent reply bytes a client may owe before it is
-	// not read from any more.
+	// not read from any more, and how much of what it sends behind a command that blocks is
+	// read before that ends.
 	ClientBufferLimit int64
 	// ClientStallTimeout closes a client over its limit that reads nothing for that long.
 	ClientStallTimeout time.Duration

@@ -103,7 +103,7 @@ func (s *session) hear(first time.Duration) {
 		n, err := s.nc.Read(chunk.b)
 		if n > 0 {
 			s.received(n)
-			s.feed(chunk.b[:n])
+			s.accept(chunk.b[:n])
 			heard += n
 		}
 		var ne net.Error

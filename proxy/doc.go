@@ -8,6 +8,7 @@
 //	secure, plain                           a client that connects with TLS
 //	partings                                the ends of clients' connections
 //	session, intake, chunks, execute        one client: its reader and its commands
+//	ahead                                   what it sends behind a command that blocks
 //	identity, prover, turns, failures       who it is, and how that is asked
 //	replies, output                         what it is answered, in order, at its pace
 //	class, table, options, version          which command is what, on which server

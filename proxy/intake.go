@@ -122,7 +122,17 @@ func (s *session) readReady(fd uintptr) (done bool) {
 	s.parked.Store(false)
 	for {
 		if s.full() {
-			return s.hungUp(s.givenUp(int(fd)))
+			if s.readAhead(int(fd)) {
+				continue
+			}
+			return s.ending || s.readErr != nil || s.readEOF
+		}
+		if s.ahead.size > 0 { // the command before it has just ended
+			s.catchUp()
+			if s.ending {
+				return true
+			}
+			continue
 		}
 		if s.squeezed() {
 			return s.hungUp(peerReset(int(fd)))
@@ -151,24 +161,32 @@ func (s *session) readChunk(fd int) (again bool) {
 	c := s.takeChunk()
 	defer s.p.putChunk(c)
 	at := s.lift(c)
-	n, err := rawio.Read(fd, c.b[at:])
-	for err == syscall.EINTR {
-		n, err = rawio.Read(fd, c.b[at:])
-	}
-	switch {
-	case err == nil && n > 0:
-		s.received(n)
+	if n := s.readInto(fd, c.b[at:]); n > 0 {
 		s.feed(c.b[:at+n])
 		return !s.ending && (at+n == len(c.b) || s.left.Load())
-	case err == nil:
-		s.readEOF = true
-	case err != syscall.EAGAIN:
-		s.readErr = err
 	}
 	if at > 0 {
 		s.keep(c.b[:at])
 	}
 	return false
+}
+
+// readInto reads once and returns how much there was. It notes the connection's end.
+func (s *session) readInto(fd int, b []byte) int {
+	n, err := rawio.Read(fd, b)
+	for err == syscall.EINTR {
+		n, err = rawio.Read(fd, b)
+	}
+	switch {
+	case err == nil && n > 0:
+		s.received(n)
+		return n
+	case err == nil:
+		s.readEOF = true
+	case err != syscall.EAGAIN:
+		s.readErr = err
+	}
+	return 0
 }
 
 // lift moves a few bytes that are left from before to the beginning of a chunk, and
@@ -319,10 +337,10 @@ func (s *session) pending() (some bool) {
 // runHeld executes what is held when the client has ended its sending direction. What
 // stands behind a command that may block is not: its client is taken for gone.
 func (s *session) runHeld() {
-	for s.in != nil && !s.ending && s.awaitFree() {
-		before := len(s.in.b)
+	for s.unexecuted() > 0 && !s.ending && s.awaitFree() {
+		before := s.unexecuted()
 		s.resume()
-		if s.in != nil && len(s.in.b) == before {
+		if s.unexecuted() == before {
 			return // an incomplete command
 		}
 	}
@@ -338,7 +356,13 @@ func (s *session) awaitFree() bool {
 }
 
 // resume executes what was held while a private connection was busy.
-func (s *session) resume() { s.feed(nil) }
+func (s *session) resume() {
+	if !s.full() {
+		s.stepAside() // what follows may wait for long
+	}
+	s.feed(nil)
+	s.catchUp()
+}
 
 func (s *session) received(n int) {
 	if f := s.p.cfg.Events.Received; f != nil {
@@ -412,7 +436,7 @@ func (s *session) keep(rest []byte) {
 // where the arguments lie in them.
 func (s *session) holding() int {
 	if s.in == nil {
-		return 0
+		return s.ahead.size
 	}
-	return cap(s.in.b) + s.scan.Extra()
+	return cap(s.in.b) + s.scan.Extra() + s.ahead.size
 }

@@ -22,6 +22,12 @@ func (p *Proxy) overfull() bool {
 	return limit > 0 && p.inBuffers() > limit
 }
 
+// halfFull reports whether those who have sent much behind commands that block have to take turns.
+func (p *Proxy) halfFull() bool {
+	limit := p.cfg.MemoryLimit
+	return limit > 0 && p.inBuffers() > limit/2
+}
+
 // crowded reports whether the proxy's buffers are close to the memory limit: then
 // clients that owe reading are not read from, and the others in small pieces.
 func (p *Proxy) crowded() bool {
@@ -110,6 +116,9 @@ func (s *session) squeezed() bool {
 func (p *Proxy) makeRoom() {
 	if p.lobby.waiting.Load() > 0 && !p.overfull() {
 		p.lobby.wake()
+	}
+	if p.porch.stuck.Load() && !p.crowded() {
+		p.porch.makeRoom()
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *session) readPlain() error {
 		if n > 0 {
 			s.opened()
 			s.received(n)
-			s.feed(buf[:n])
+			s.accept(buf[:n])
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -45,13 +45,16 @@ func (s *session) readPlain() error {
 	}
 }
 
-// awaitRoom waits, while no more may be read, for the wake-up that ends that state,
+// awaitRoom waits, while no more may be read or kept, for the wake-up that ends that state,
 // or for the client's end. Both are found at the socket below TLS; other connections
 // without a descriptor are tests' and are not held back.
 func (s *session) awaitRoom() error {
 	gone := s.givenUp
 	switch {
 	case s.below == nil:
+		return nil
+	case s.full() && s.mayRead():
+		s.stepAside() // it is read from until it has no more
 		return nil
 	case s.full():
 	case s.squeezed():

@@ -50,8 +50,9 @@ type Proxy struct {
 	names        keepsakes    // of clients
 	logins       keepsakes    // of identities
 	ceded        atomic.Int64 // of buffered, what readers of closed sessions are about to drop
-	lobby        lobby
-	shedding     sync.Mutex // held by whoever ends clients over the memory limit
+	lobby        lobby        // of readers with a part of a command
+	porch        porch        // of those that would read on under a command that blocks
+	shedding     sync.Mutex   // held by whoever ends clients over the memory limit
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients

@@ -32,6 +32,8 @@ type session struct {
 	scan    resp.CommandScanner
 	partial bool    // scan is within a command
 	in      *buffer // bytes read and not yet executed; nil: none
+	ahead   queue   // those behind in, read while a command blocks, see ahead.go
+	lined   bool    // it stands in the line of those that would read on
 	readErr error
 	readEOF bool
 	ending  bool // no further command is executed
@@ -193,8 +195,10 @@ func (s *session) end() {
 	}
 	s.leave()
 	s.abort()
+	s.ahead.drop()
 	s.keep(nil) // others wait for the room
 	s.p.lobby.leave(s)
+	s.stepAside()
 	_ = s.nc.Close() // nothing can be done about a connection that does not close
 	s.dropOwn()
 	if s.stream != nil {

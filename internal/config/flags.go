@@ -99,7 +99,7 @@ func clientFlags(c *Config) Group {
 		{Name: "client-idle-timeout", Arg: "DURATION", field: f,
 			Help: "Close a client that sends nothing for that long; 0 never."},
 		{Name: "client-buffer-limit", Arg: "SIZE", field: sizeField(&c.ClientBufferLimit, 64<<10, largest),
-			Help: "Unsent reply bytes a client may owe before it is not read from any more."},
+			Help: "Unsent reply bytes a client may owe before it is not read from any more; and what it may have sent behind a command that blocks."},
 		{Name: "client-stall-timeout", Arg: "DURATION", field: durationField(&c.ClientStallTimeout, 100*time.Millisecond, longest),
 			Help: "Close a client that is over its limit and reads nothing for that long."},
 		{Name: "max-args", Arg: "N", field: intField(&c.MaxArgs, 16, 1<<31-1),

@@ -55,11 +55,15 @@ var farewells = [][]string{
 	{"NOSUCH", "SET visited x"}, {"SELECT 3", "WAIT 1 0"}, {"HELLO 3", "BLMOVE nobodys others LEFT LEFT 0"},
 }
 
-// leaveWaiting says one of them, and leaves in a moment, by a reset or in an orderly way.
+// leaveWaiting says one of them, and leaves in a moment, by a reset or in an orderly way. Some say much
+// more behind it, which nobody will read before their end comes.
 func (l *lab) leaveWaiting(s *session) {
 	raw := ""
 	for _, line := range farewells[s.rnd.IntN(len(farewells))] {
 		raw += redistest.Command(strings.Fields(line)...)
+	}
+	if s.rnd.IntN(8) == 0 {
+		raw += strings.Repeat(redistest.Command("PING"), s.rnd.IntN(100_000))
 	}
 	_ = s.c.Send(raw)
 	l.pause(time.Duration(s.rnd.IntN(20)) * time.Millisecond)
