@@ -11,20 +11,34 @@ import (
 	"streamproxy/reclaim"
 )
 
-// calls runs the commands of reclaim on the lanes, among those of the clients.
+// calls runs the commands of reclaim: those with small replies on the lanes, among those of the
+// clients, and those that bring entries over private connections, as a reply of megabytes would
+// stand before what others wait for.
 type calls struct{ p *Proxy }
 
 var _ reclaim.Upstream = calls{}
 
 // Do implements reclaim.Upstream.
 func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n int) ([][]byte, error) {
-	return c.run(ctx, keyOf(as), commands, newCollector(n, 0))
+	return c.run(ctx, keyOf(as), commands, n)
 }
 
 // DoUpTo implements reclaim.Upstream.
 func (c calls) DoUpTo(ctx context.Context, as reclaim.Identity, commands []byte, n, most int) ([][]byte, error) {
-	return c.run(ctx, keyOf(as), commands, newCollector(n, most))
+	h := c.p.hubOf(keyOf(as))
+	defer c.p.leaveHub(h)
+	w := newCollector(n, most)
+	soon, cancel := context.WithTimeout(ctx, apartWait)
+	conn, err := h.borrow(soon)
+	cancel()
+	if err != nil { // a lane is better than nothing
+		return c.onLane(ctx, h, commands, w)
+	}
+	return c.runOver(ctx, h, conn, commands, w)
 }
+
+// apartWait is how long a private connection is waited for.
+const apartWait = time.Second
 
 func keyOf(as reclaim.Identity) upstream.Key {
 	return upstream.Key{User: upstream.User(as.User), DB: as.DB, Proto: as.Proto}
@@ -32,13 +46,17 @@ func keyOf(as reclaim.Identity) upstream.Key {
 
 // Control implements reclaim.Upstream.
 func (c calls) Control(ctx context.Context, commands []byte, n int) ([][]byte, error) {
-	return c.run(ctx, c.p.ownKey(), commands, newCollector(n, 0))
+	return c.run(ctx, c.p.ownKey(), commands, n)
 }
 
-func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, w *collector) ([][]byte, error) {
-	n := w.left
+func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int) ([][]byte, error) {
 	h := c.p.hubOf(key)
 	defer c.p.leaveHub(h)
+	return c.onLane(ctx, h, commands, newCollector(n, 0))
+}
+
+func (c calls) onLane(ctx context.Context, h *hub, commands []byte, w *collector) ([][]byte, error) {
+	n := w.left
 	lane := h.lane(0)
 	for {
 		if lane.Conn() == nil && c.p.lanesFull() {
@@ -67,13 +85,18 @@ func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, w *co
 	}
 }
 
-// runPrivately is run where there may not be one more lane.
+// runPrivately is onLane where there may not be one more lane.
 func (c calls) runPrivately(ctx context.Context, h *hub, commands []byte, w *collector) ([][]byte, error) {
-	n := w.left
 	conn, err := h.borrow(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", reclaim.ErrNotSent, err)
 	}
+	return c.runOver(ctx, h, conn, commands, w)
+}
+
+// runOver sends the commands over a private connection, and gives that back.
+func (c calls) runOver(ctx context.Context, h *hub, conn *batcher.Conn, commands []byte, w *collector) ([][]byte, error) {
+	n := w.left
 	if conn.Submit(w, nil, commands, n) != nil {
 		conn.Close()
 		return nil, reclaim.ErrNotSent

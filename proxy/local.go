@@ -45,7 +45,7 @@ func (s *session) mayLook() (refusal []byte) {
 	}
 	ctx, cancel := s.p.within(s.p.cfg.UpstreamWait)
 	defer cancel()
-	replies, err := calls{s.p}.run(ctx, s.key, infoQuestion, newCollector(1, 0))
+	replies, err := calls{s.p}.run(ctx, s.key, infoQuestion, 1)
 	switch {
 	case err == nil && (bytes.HasPrefix(replies[0], []byte("-NOPERM")) || bytes.HasPrefix(replies[0], []byte("-NOAUTH"))):
 		return replies[0]
