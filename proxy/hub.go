@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -24,8 +25,9 @@ type hub struct {
 	typical typical // size of a reply
 	novices *semaphore.Weighted
 
-	users   int         // sessions; Proxy.mu guards it
-	dropped atomic.Bool // nobody will come for its connections any more
+	users   int           // sessions; Proxy.mu guards it
+	unused  *list.Element // its place among the unused; Proxy.mu guards it
+	dropped atomic.Bool   // nobody will come for its connections any more
 }
 
 func newHub(p *Proxy, key upstream.Key) *hub {
@@ -275,14 +277,7 @@ func (h *hub) connected() bool {
 }
 
 // vacant reports whether nothing is left in the hub.
-func (h *hub) vacant() bool {
-	for _, l := range h.lanes {
-		if l.Holds() {
-			return false
-		}
-	}
-	return h.spares.len() == 0
-}
+func (h *hub) vacant() bool { return h.held() == 0 }
 
 // close ends the lanes and the spares.
 func (h *hub) close() {

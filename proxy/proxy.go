@@ -63,6 +63,7 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	hubs      map[upstream.Key]*hub
+	unused    unused
 	controls  map[upstream.Key]*batcher.Lane // by user and protocol version
 	listeners []closer
 	deaf      bool // listeners are closed, also those to come
@@ -195,6 +196,7 @@ func (p *Proxy) hubOf(key upstream.Key) *hub {
 		p.hubs[key] = h
 	}
 	h.users++
+	p.unused.note(h, true)
 	p.mu.Unlock()
 	if p.stopping() {
 		h.close() // Close may have missed it
@@ -206,6 +208,7 @@ func (p *Proxy) hubOf(key upstream.Key) *hub {
 func (p *Proxy) enterHub(h *hub) {
 	p.mu.Lock()
 	h.users++
+	p.unused.note(h, p.hubs[h.key] == h)
 	p.mu.Unlock()
 }
 
@@ -214,8 +217,29 @@ func (p *Proxy) enterHub(h *hub) {
 func (p *Proxy) leaveHub(h *hub) {
 	p.mu.Lock()
 	h.users--
+	left := h.users <= 0
+	if left {
+		p.unused.note(h, p.hubs[h.key] == h)
+	}
+	if left && h.key.User.Proven() {
+		p.cool(h) // nobody's password is left to dial with
+	}
 	p.mu.Unlock()
-	p.dropVacant(h)
+	if left {
+		p.dropVacant(h)
+		p.leftHub()
+	}
+}
+
+// cool keeps the default key's spares ready instead of those of h. The lock is held.
+func (p *Proxy) cool(h *hub) { p.warm.CompareAndSwap(h, p.hubs[p.defaultKey()]) }
+
+// dropHub forgets a hub that nobody uses. The lock is held.
+func (p *Proxy) dropHub(h *hub) {
+	delete(p.hubs, h.key)
+	p.unused.note(h, false)
+	p.cool(h)
+	h.dropped.Store(true)
 }
 
 // dropVacant forgets a hub that nobody uses if nothing is left in it.
@@ -223,8 +247,7 @@ func (p *Proxy) dropVacant(h *hub) {
 	p.mu.Lock()
 	vacant := h.users <= 0 && h.key != p.defaultKey() && h.vacant() && p.hubs[h.key] == h
 	if vacant {
-		delete(p.hubs, h.key)
-		h.dropped.Store(true)
+		p.dropHub(h)
 	}
 	p.mu.Unlock()
 	if vacant {
@@ -247,6 +270,9 @@ func (p *Proxy) dial(ctx context.Context, rank upstream.Rank, key upstream.Key, 
 	nc, greeting, err := p.dialer.DialFor(ctx, rank, key, opts.Kind)
 	p.noteAdmission(key, greeting, err)
 	if err != nil {
+		if upstream.NoRoom(err) {
+			p.discardAll()
+		}
 		p.failed(err)
 		var he *upstream.HandshakeError
 		if errors.As(err, &he) && !upstream.Unavailable(err) {
@@ -346,12 +372,22 @@ func (p *Proxy) dropControls() {
 	}
 }
 
-// lanesFull reports whether there are as many lanes as are allowed. It looks at every
-// connection: it is asked only by a session that is about to get a lane dialled.
+// lanesFull reports whether there are as many lanes as are allowed, all of them of who is there. It
+// looks at every connection: it is asked only by a session that is about to get a lane dialled.
 func (p *Proxy) lanesFull() bool {
+	for p.lanesTaken() {
+		if !p.discardLane() {
+			return true
+		}
+	}
+	return false
+}
+
+// lanesTaken reports whether there are as many lanes as are allowed.
+func (p *Proxy) lanesTaken() bool {
 	lanes := 0
 	p.conns.Range(func(k, _ any) bool {
-		if k.(*batcher.Conn).Kind() == "lane" {
+		if c := k.(*batcher.Conn); c.Kind() == "lane" && !c.Dead() {
 			lanes++
 		}
 		return lanes < p.cfg.MaxLanes

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/tidwall/redcon"
+
+	"streamproxy/internal/upstream"
 )
 
 // Serve accepts clients from l until the proxy is shut down, and then returns nil.
@@ -23,6 +25,9 @@ func (p *Proxy) Serve(l net.Listener) error {
 		case p.stopping() || errors.Is(err, net.ErrClosed):
 			return nil
 		default: // out of descriptors, mostly: a loop at full speed would not help
+			if upstream.NoRoom(err) {
+				p.discardAll()
+			}
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			if n := p.unaccepted.take(time.Now()); n > 0 {
 				p.log.Warn("accept failed", "error", err, "such_errors", n)

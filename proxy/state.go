@@ -70,6 +70,9 @@ func (s *session) moveTo(key upstream.Key) bool {
 		return false
 	}
 	h := s.p.hubOf(key)
+	if !h.connected() {
+		s.paceMove()
+	}
 	ctx, cancel := s.patience()
 	defer cancel()
 	if err := h.reach(ctx); err != nil {

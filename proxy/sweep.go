@@ -46,6 +46,7 @@ func (p *Proxy) sweepOnce(now time.Time) {
 		h.trim(now)
 		h.closeIdle()
 	}
+	p.leftHub() // a dial may have ended in one since
 	p.dropControls()
 	p.trimProvers(now)
 	p.partings.lookAround(&p.sessions)

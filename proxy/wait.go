@@ -138,6 +138,7 @@ func (p *Proxy) takeSpare(c *batcher.Conn) *hub {
 	for _, h := range p.hubs {
 		if h.spares.take(c) {
 			h.users++
+			p.unused.note(h, true)
 			return h
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/redis/rueidis"
 )
@@ -105,6 +106,12 @@ func Unavailable(err error) bool {
 	}
 	text := serverText(err)
 	return text == "" || maxClientsText(text)
+}
+
+// NoRoom says whether err is of a connection that there was no room for: the server has as many
+// clients as it may have, or this process as many descriptors.
+func NoRoom(err error) bool {
+	return maxClientsText(serverText(err)) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // maxClientsText recognises the line with which Redis turns away a connection
