@@ -349,6 +349,7 @@ func (s *session) runHeld() {
 // awaitFree waits for the end of the private command under way.
 func (s *session) awaitFree() bool {
 	s.flushLocal()
+	s.endReset()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waitProgress(func() bool { return !s.busy || s.abandoned() }, 0)

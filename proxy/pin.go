@@ -237,6 +237,28 @@ func (s *session) upstreamEnded() bool {
 	return s.gone
 }
 
+// finishPinned passes the end of a client's sending direction on. What the server says until it ends
+// the connection is the client's, which may have asked for it before.
+func (s *session) finishPinned() {
+	if s.pinned == nil || !s.readEOF || s.pinned.CloseWrite() != nil {
+		return
+	}
+	s.mu.Lock()
+	s.waitProgress(func() bool { return s.gone || s.wasReset }, s.p.cfg.UpstreamTimeout)
+	s.mu.Unlock()
+}
+
+// endReset is finishPinned for a client that waits for a RESET, which may stand behind what blocks:
+// the server answers it now or never.
+func (s *session) endReset() {
+	s.mu.Lock()
+	waits := s.readEOF && s.resetting
+	s.mu.Unlock()
+	if waits {
+		_ = s.pinned.CloseWrite() // one that is closed has ended, and has told so
+	}
+}
+
 // unpinTime is how long the server has to close a connection whose client left.
 const unpinTime = 5 * time.Second
 

@@ -192,6 +192,7 @@ func (s *session) serve() {
 func (s *session) end() {
 	if s.readErr == nil { // an orderly end: everything asked is answered first
 		s.dropBody(s.readEOF) // but the rest of a body will not come
+		s.finishPinned()
 		s.finishReplies()
 	}
 	s.leave()
