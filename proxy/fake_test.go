@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -254,8 +255,18 @@ func (f *fakeServer) leave(t *testing.T, p *testProxy) {
 	f.mu.Unlock()
 	until(t, "the outage to be noticed", func() bool {
 		f.cut("")
+		dialling := p.dialling() // before what it may have brought is looked for
 		st := p.Stats()
-		return st.Lanes == 0 && st.PrivateIdle == 0
+		return !dialling && st.Lanes == 0 && st.PrivateIdle == 0
+	})
+}
+
+// dialling reports whether a private connection is being made.
+func (p *testProxy) dialling() bool {
+	return slices.ContainsFunc(p.allHubs(), func(h *hub) bool {
+		h.spares.mu.Lock()
+		defer h.spares.mu.Unlock()
+		return h.spares.dialing > 0
 	})
 }
 
