@@ -22,8 +22,9 @@ type hub struct {
 	lanes  []*batcher.Lane // the last one is for newcomers
 	spares spares
 
-	typical typical // size of a reply
-	novices *semaphore.Weighted
+	typical  typical // size of a reply
+	borrowed atomic.Bool
+	novices  *semaphore.Weighted
 
 	users   int           // sessions; Proxy.mu guards it
 	unused  *list.Element // its place among the unused; Proxy.mu guards it
@@ -172,7 +173,9 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 
 // take is borrow with a way to choose among the spares; regular: for a session that has had one.
 func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, regular bool) (*batcher.Conn, error) {
-	h.p.warm.Store(h)
+	if h.borrowed.Swap(true) { // who comes once, and is another then, needs no spares
+		h.p.warm.Store(h)
+	}
 	for {
 		c, w := h.spares.reserve(choose, regular)
 		h.staff()

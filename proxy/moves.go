@@ -1,6 +1,12 @@
 package proxy
 
-import "golang.org/x/time/rate"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"streamproxy/internal/upstream"
+)
 
 // Who a client is, which database it uses and which protocol it speaks, it can change with every
 // command. Where nobody is yet that takes the server a new connection, for which the proxy has few
@@ -14,15 +20,22 @@ const (
 	// burst is as many as a server has databases unless told otherwise: some clients look at each.
 	movesPerSecond = 10
 	moveBurst      = 16
+	// userMoves is how many a move to another user counts for: what is to be asked about it comes on top,
+	// and there is no end of them.
+	userMoves = 2
 )
 
 // paceMove counts a move for which a connection has to be dialled, and waits until it is time for
 // it. Only this session waits.
-func (s *session) paceMove() {
+func (s *session) paceMove(to upstream.Key) {
+	n := 1
+	if to.User != s.key.User {
+		n = userMoves
+	}
 	if s.moves == nil {
 		s.moves = rate.NewLimiter(movesPerSecond, moveBurst)
 	}
-	if d := s.moves.Reserve().Delay(); d > 0 {
+	if d := s.moves.ReserveN(time.Now(), n).Delay(); d > 0 {
 		s.pause(d)
 	}
 }

@@ -71,7 +71,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 	}
 	h := s.p.hubOf(key)
 	if !h.connected() {
-		s.paceMove()
+		s.paceMove(key)
 	}
 	ctx, cancel := s.patience()
 	defer cancel()

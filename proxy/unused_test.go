@@ -31,11 +31,12 @@ func (p *testProxy) left(unused int) {
 func TestUnusedHubsKeepFewConnections(t *testing.T) {
 	a := startAsked(t)
 	p := startProxy(t, a.fakeServer, func(c *Config) { c.MaxLanes = 10 * maxUnused })
-	const clients = 2 * maxUnused / moveBurst
+	const each = moveBurst / userMoves // as many as a client may be at once
+	const clients = 2 * maxUnused / each
 	for i := range clients {
 		c := p.client()
-		for n := range moveBurst {
-			expect(t, c, "+OK\r\n", "AUTH", fmt.Sprintf("user%d", i*moveBurst+n), "right")
+		for n := range each {
+			expect(t, c, "+OK\r\n", "AUTH", fmt.Sprintf("user%d", i*each+n), "right")
 			expect(t, c, bulkReply("k"), "GET", "k")
 		}
 		c.Close()
@@ -51,7 +52,7 @@ func TestUnusedHubsKeepFewConnections(t *testing.T) {
 	list := p.unusedHubs()
 	last := list[len(list)-1]
 	c := p.client()
-	expect(t, c, "+OK\r\n", "AUTH", fmt.Sprintf("user%d", clients*moveBurst-1), "right")
+	expect(t, c, "+OK\r\n", "AUTH", fmt.Sprintf("user%d", clients*each-1), "right")
 	if p.sessions.all()[0].home.Load() != last || last.lanesHeld() == 0 {
 		t.Error("who was there last does not find the lane it left")
 	}
@@ -113,6 +114,7 @@ func TestUnusedGoWhereThereIsNoRoom(t *testing.T) {
 	expect(t, c, bulkReply("k"), "GET", "k")
 	c.Close()
 	p.left(1)
+	until(t, "all others to be there", func() bool { return p.Stats().Control == 1+keptProvers })
 	a.mu.Lock()
 	room = len(a.conns)
 	a.mu.Unlock()
