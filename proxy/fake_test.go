@@ -255,14 +255,14 @@ func (f *fakeServer) leave(t *testing.T, p *testProxy) {
 	f.mu.Unlock()
 	until(t, "the outage to be noticed", func() bool {
 		f.cut("")
-		dialling := p.dialling() // before what it may have brought is looked for
+		dialing := p.dialing() // before what it may have brought is looked for
 		st := p.Stats()
-		return !dialling && st.Lanes == 0 && st.PrivateIdle == 0
+		return !dialing && st.Lanes == 0 && st.PrivateIdle == 0 && st.Control == 0
 	})
 }
 
-// dialling reports whether a private connection is being made.
-func (p *testProxy) dialling() bool {
+// dialing reports whether a private connection is being made.
+func (p *testProxy) dialing() bool {
 	return slices.ContainsFunc(p.allHubs(), func(h *hub) bool {
 		h.spares.mu.Lock()
 		defer h.spares.mu.Unlock()

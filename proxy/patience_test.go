@@ -17,7 +17,7 @@ func TestResetEndsWaiting(t *testing.T) {
 		t.Run(words[0], func(t *testing.T) {
 			f := startFake(t)
 			p := startProxy(t, f, func(c *Config) { c.UpstreamWait = time.Hour })
-			until(t, "the upstream", func() bool { return p.Stats().UpstreamUp })
+			until(t, "the upstream", func() bool { st := p.Stats(); return st.UpstreamUp && st.Control > 0 })
 			f.leave(t, p)
 			p.resetWaiting(t, words)
 		})
