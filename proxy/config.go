@@ -59,6 +59,11 @@ type Config struct {
 	// not taken, commands that they have not ended, and those that wait for the upstream;
 	// 0 is no limit.
 	MemoryLimit int64
+	// Ceiling bounds what the whole process needs, in bytes, and Need measures that: as the rest
+	// of the process grows, buffers may take less than MemoryLimit. It is in force only with a
+	// MemoryLimit; 0 is none.
+	Ceiling int64
+	Need    func() Need
 	// RequirePass, when not nil, returns the password that clients must present; it is
 	// asked at each AUTH so that a rotated file takes effect.
 	RequirePass func() (string, error)

@@ -133,6 +133,9 @@ func (s *session) notSent() []byte {
 	if s.dismissed() {
 		return replyStopping
 	}
+	if s.short {
+		return replyShort
+	}
 	return replyNotSent
 }
 

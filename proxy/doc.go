@@ -23,7 +23,7 @@
 // Goroutines: one reader per session, from accept to the end of its connection;
 // a session's writer while its client's socket is full; a leaver while a blocked
 // command of a client that has left is being called back; the sweeper, the
-// health check and partings, one each per Proxy. All end with Proxy.Close.
+// keeper of the ceiling, the health check and partings, one each per Proxy. All end with Proxy.Close.
 //
 // Locks: a session's mu guards what its reader shares with upstream readers. It is
 // never held across a call into batcher or a socket. Proxy.mu and hub.mu guard

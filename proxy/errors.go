@@ -21,6 +21,7 @@ const (
 	textWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
 	textTxLimit    = "ERR streamproxy: limit of transactions reached (--private-max); command not sent"
 	textMemory     = "ERR streamproxy: memory limit reached; closing"
+	textShort      = "ERR streamproxy: memory limit reached; command not sent"
 	textNoRoom     = "ERR streamproxy: no room for a name or credentials that long (--memory-limit)"
 )
 
@@ -29,6 +30,7 @@ var (
 	replyUnknown  = redcon.AppendError(nil, textUnknown)
 	replyNotSent  = redcon.AppendError(nil, textNotSent)
 	replyStopping = redcon.AppendError(nil, textStopping)
+	replyShort    = redcon.AppendError(nil, textShort)
 	replyOK       = redcon.AppendOK(nil)
 )
 

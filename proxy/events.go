@@ -5,7 +5,7 @@ import "time"
 // Events tells an observer what clients do. Every field is optional; the
 // functions are called from the data path and must not block.
 type Events struct {
-	// Accepted reports a connection attempt: "ok", "maxclients", "error".
+	// Accepted reports a connection attempt: "ok", "maxclients", "memory", "error".
 	Accepted func(result string)
 	// Closed reports the end of a client connection that was accepted with "ok".
 	Closed func()

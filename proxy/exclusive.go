@@ -154,6 +154,11 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 	if s.failing() {
 		return nil
 	}
+	if s.p.ceiling.full.Load() && s.hub.spares.len() == 0 {
+		s.p.met(LimitMemory, "command refused: no room for more connections", "client", s.remote())
+		s.short = true
+		return nil
+	}
 	start := time.Now()
 	ctx, cancel := s.patience()
 	defer cancel()

@@ -140,7 +140,7 @@ func (h *hub) dial(ctx context.Context, kind string) (*batcher.Conn, error) {
 // lost is called when a connection of the hub has ended. A lane that has lost its
 // connection while it was in use gets another at once, before it is asked for.
 func (h *hub) lost(c *batcher.Conn) {
-	h.p.conns.Delete(c)
+	h.p.forgetConn(c)
 	h.spares.take(c)
 	for _, l := range h.lanes {
 		if l.Lost(c) && !h.p.stopping() && h.used() {

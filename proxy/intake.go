@@ -375,6 +375,7 @@ func (s *session) received(n int) {
 func (s *session) feed(b []byte) {
 	s.working.Store(true)
 	defer s.working.Store(false)
+	s.short = s.short && s.poisoned.Load()
 	if s.in != nil {
 		s.extend(b)
 		b = s.in.b
@@ -436,8 +437,11 @@ func (s *session) keep(rest []byte) {
 // holding is how many bytes the reader has in memory of what is not executed yet: themselves, and
 // where the arguments lie in them.
 func (s *session) holding() int {
-	if s.in == nil {
-		return s.ahead.size
+	switch {
+	case s.in != nil:
+		return cap(s.in.b) + s.scan.Extra() + s.ahead.size
+	case s.body != nil: // they have been looked at, and stay until its end
+		return s.scan.Extra() + s.ahead.size
 	}
-	return cap(s.in.b) + s.scan.Extra() + s.ahead.size
+	return s.ahead.size
 }

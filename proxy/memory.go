@@ -18,28 +18,41 @@ import (
 
 // overfull reports whether no more is to be read of commands that are not whole.
 func (p *Proxy) overfull() bool {
-	limit := p.cfg.MemoryLimit
+	limit := p.memoryLimit()
 	return limit > 0 && p.inBuffers() > limit
 }
 
 // halfFull reports whether those who have sent much behind commands that block have to take turns.
 func (p *Proxy) halfFull() bool {
-	limit := p.cfg.MemoryLimit
+	limit := p.memoryLimit()
 	return limit > 0 && p.inBuffers() > limit/2
 }
 
 // crowded reports whether the proxy's buffers are close to the memory limit: then
 // clients that owe reading are not read from, and the others in small pieces.
 func (p *Proxy) crowded() bool {
-	limit := p.cfg.MemoryLimit
+	limit := p.memoryLimit()
 	return limit > 0 && p.inBuffers() > limit-limit/8
+}
+
+// flooded reports whether so much is about to be dropped by readers of closed sessions that
+// nobody is read from before: where thousands send at a time, each of them would bring a little
+// before the first has gone.
+func (p *Proxy) flooded() bool {
+	limit := p.memoryLimit()
+	return limit > 0 && p.dropping.Load() > limit/4
 }
 
 // inBuffers is how many bytes the proxy holds for clients: what they have not taken, not
 // ended, or what waits in the hands of their readers, what they have said of themselves, and what
 // is known of the streams that they read.
 func (p *Proxy) inBuffers() int64 {
-	n := p.buffered.Load() + p.inHand.Load() + p.names.bytes.Load() + p.logins.bytes.Load()
+	return p.buffered.Load() + p.inHand.Load() + p.remembered()
+}
+
+// remembered is how many of them no refusal gives back.
+func (p *Proxy) remembered() int64 {
+	n := p.names.bytes.Load() + p.logins.bytes.Load()
 	if p.streams != nil {
 		n += p.streams.Bytes()
 	}
@@ -54,7 +67,7 @@ func (p *Proxy) excess(limit int64) int64 { return p.inBuffers() - p.ceded.Load(
 // next round of the sweeper is more than a limit could allow for. Looking for the greediest takes
 // a while, so it makes some room at once.
 func (p *Proxy) shed() {
-	limit := p.cfg.MemoryLimit
+	limit := p.memoryLimit()
 	if limit <= 0 || p.excess(limit) <= 0 || !p.shedding.TryLock() {
 		return
 	}
@@ -94,17 +107,18 @@ func (s *session) refuseMemory() {
 }
 
 // squeezed reports whether the reader has to wait before it reads more, because it holds a
-// part of a command already and all together hold too much. It is woken when there is room.
+// part of a command already and all together hold too much, or have held. It is
+// woken when there is room.
 func (s *session) squeezed() bool {
 	if !s.p.overfull() {
 		return false
 	}
 	s.p.shed()
-	if s.in == nil {
+	if s.in == nil && !s.p.flooded() {
 		return false
 	}
 	s.p.lobby.enter(s)
-	if s.p.overfull() {
+	if s.p.overfull() || s.p.flooded() {
 		return true
 	}
 	s.p.lobby.leave(s) // room was made before it stood there
@@ -114,7 +128,7 @@ func (s *session) squeezed() bool {
 // makeRoom wakes the reader that has waited longest for room, if there is some. The next one
 // is woken when that one has read.
 func (p *Proxy) makeRoom() {
-	if p.lobby.waiting.Load() > 0 && !p.overfull() {
+	if p.lobby.waiting.Load() > 0 && !p.overfull() && !p.flooded() {
 		p.lobby.wake()
 	}
 	if p.porch.stuck.Load() && !p.crowded() {
@@ -196,15 +210,20 @@ func (s *session) stays() int64 { return s.holds + s.awaits + s.sealed }
 // charge tells the proxy how much this session holds. It is called where a client
 // has proved slow in either direction, not for every command. The lock is held.
 func (s *session) charge() {
-	now, ceded := s.kept()+s.stays(), int64(0)
+	now, ceded, dropping := s.takes()+s.stays(), int64(0), int64(0)
 	if s.closed { // its replies are dropped, and its reader is about to drop the rest
-		now, ceded = s.stays(), s.stays()
+		now, ceded, dropping = s.stays(), s.stays(), s.holds
 	}
-	less := now < s.charged
+	more := now - s.charged
 	s.p.ceded.Add(ceded - s.ceded)
-	s.p.buffered.Add(now - s.charged)
+	s.p.dropping.Add(dropping - s.dropping)
+	s.dropping = dropping
+	s.p.buffered.Add(more)
 	s.charged, s.ceded = now, ceded
-	if less {
+	switch {
+	case more < 0:
 		s.p.makeRoom()
+	case more > 0 && s.p.ceiling.grow(more):
+		s.p.ceiling.call()
 	}
 }

@@ -48,7 +48,7 @@ func (s *session) flush() {
 			s.p.wg.Go(func() { s.writeOut(out, n) })
 			break
 		}
-		s.writing, s.inWrite = false, 0
+		s.writing, s.inWrite, s.writeRoom = false, 0, 0
 		if s.charged != s.stays() { // it was slow, or between a reply and its flush, when it was charged
 			s.charge()
 		}
@@ -95,7 +95,7 @@ func (s *session) takeOutput() *buffer {
 	}
 	out := s.out.take(held)
 	if out != nil {
-		s.writing, s.inWrite = true, len(out.b)
+		s.writing, s.inWrite, s.writeRoom = true, len(out.b), cap(out.b)
 	}
 	return out
 }
@@ -126,7 +126,7 @@ func (s *session) writeOut(out *buffer, n int) {
 			out.release()
 			n = 0
 			if out = s.takeOutput(); out == nil || s.closed {
-				s.writing, s.inWrite = false, 0
+				s.writing, s.inWrite, s.writeRoom = false, 0, 0
 				s.charge()
 				s.cond.Broadcast()
 				s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *session) writeOut(out *buffer, n int) {
 
 // stopWriting says that nobody writes any more, as the client is gone. The lock is held.
 func (s *session) stopWriting() {
-	s.writing, s.inWrite = false, 0
+	s.writing, s.inWrite, s.writeRoom = false, 0, 0
 	s.cond.Broadcast()
 }
 
@@ -154,10 +154,13 @@ func (s *session) unsent() int64 {
 // for the answers before it. The lock is held.
 func (s *session) kept() int64 { return s.unsent() + int64(s.behind) }
 
+// takes is how many bytes of memory that costs. The lock is held.
+func (s *session) takes() int64 { return int64(s.writeRoom + s.out.room + s.behind) }
+
 // chargePiece is charge for answers that are made faster than they are written: it tells
 // of them a piece at a time. The lock is held.
 func (s *session) chargePiece() {
-	if s.kept()+s.stays()-s.charged >= writePiece {
+	if s.takes()+s.stays()-s.charged >= writePiece {
 		s.charge()
 	}
 }

@@ -111,7 +111,7 @@ func (p *Proxy) dialProver(ctx context.Context) (*batcher.Conn, error) {
 		Kind:    "control",
 		Timeout: p.cfg.UpstreamTimeout,
 		Closed: func(c *batcher.Conn) {
-			p.conns.Delete(c)
+			p.forgetConn(c)
 			p.identities.provers.idle.take(c)
 		},
 	})

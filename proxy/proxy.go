@@ -33,6 +33,7 @@ type Proxy struct {
 	identities *identities
 	streams    *reclaim.Engine // nil: reclaim is off
 	conns      sync.Map        // *batcher.Conn: struct{}, every upstream connection
+	connected  atomic.Int64    // how many
 	table      atomic.Pointer[Table]
 	denials    *denials            // nil: every command may be sent
 	warm       atomic.Pointer[hub] // whose spares are kept ready
@@ -50,9 +51,11 @@ type Proxy struct {
 	names        keepsakes    // of clients
 	logins       keepsakes    // of identities
 	ceded        atomic.Int64 // of buffered, what readers of closed sessions are about to drop
-	lobby        lobby        // of readers with a part of a command
-	porch        porch        // of those that would read on under a command that blocks
-	shedding     sync.Mutex   // held by whoever ends clients over the memory limit
+	dropping     atomic.Int64 // and of that, what they have read
+	ceiling      ceiling
+	lobby        lobby      // of readers with a part of a command
+	porch        porch      // of those that would read on under a command that blocks
+	shedding     sync.Mutex // held by whoever ends clients over the memory limit
 	commands     atomic.Int64
 	health       health
 	insecure     sampler // failed TLS handshakes of clients
@@ -103,6 +106,7 @@ func New(cfg Config) (*Proxy, error) {
 	p.names.init(shortName, cfg.MemoryLimit)
 	p.logins.init(shortLogin, cfg.MemoryLimit)
 	p.identities.kept = &p.logins
+	p.ceiling.init(cfg.Ceiling, cfg.MemoryLimit)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.closing = p.ctx.Done()
 	host, _ := os.Hostname() // an unnamed host is named so
@@ -139,6 +143,10 @@ func New(cfg Config) (*Proxy, error) {
 	p.wg.Go(p.watchUpstream)
 	p.wg.Go(p.sweep)
 	p.wg.Go(p.partings.run)
+	if p.ceiling.applies() {
+		p.measure()
+		p.wg.Go(p.keepBelow)
+	}
 	return p, nil
 }
 
@@ -160,8 +168,11 @@ func (c *Config) validate() error {
 	positive("ClientBufferLimit", c.ClientBufferLimit)
 	positive("ClientStallTimeout", int64(c.ClientStallTimeout))
 	positive("MaxArgs", int64(c.MaxArgs))
-	if c.PrivateMinIdle < 0 || c.MemoryLimit < 0 || c.ClientIdleTimeout < 0 {
+	if c.PrivateMinIdle < 0 || c.MemoryLimit < 0 || c.ClientIdleTimeout < 0 || c.Ceiling < 0 {
 		faults = append(faults, errors.New("proxy: a limit is negative"))
+	}
+	if c.Ceiling > 0 && c.Need == nil {
+		faults = append(faults, errors.New("proxy: nobody measures what has a ceiling"))
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -286,11 +297,20 @@ func (p *Proxy) dial(ctx context.Context, rank upstream.Rank, key upstream.Key, 
 	opts.RoundTrip = greeting.Took / 2 // a connect and a greeting
 	p.handshake.Store(int64(opts.RoundTrip))
 	c := batcher.NewConn(nc, opts)
+	p.tookOn(upstreamConn)
 	p.conns.Store(c, struct{}{})
+	p.connected.Add(1)
 	if c.Dead() { // it ended before it was listed
-		p.conns.Delete(c)
+		p.forgetConn(c)
 	}
 	return c, nil
+}
+
+// forgetConn takes a connection that has ended off the list.
+func (p *Proxy) forgetConn(c *batcher.Conn) {
+	if _, listed := p.conns.LoadAndDelete(c); listed {
+		p.connected.Add(-1)
+	}
 }
 
 // failed reports a dial that did not succeed.
@@ -339,7 +359,7 @@ func (p *Proxy) newControl(key upstream.Key) *batcher.Lane {
 		Kind:    "control",
 		Timeout: p.cfg.UpstreamTimeout,
 		Closed: func(c *batcher.Conn) {
-			p.conns.Delete(c)
+			p.forgetConn(c)
 			l.Lost(c)
 		},
 		Emptied: (*batcher.Conn).Close, // see witness

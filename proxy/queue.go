@@ -9,6 +9,7 @@ const pieceSize = 128 << 10
 type queue struct {
 	pieces []*buffer
 	size   int
+	room   int // bytes of memory that the pieces take
 }
 
 // add appends a copy of b.
@@ -18,10 +19,13 @@ func (q *queue) add(b []byte) {
 		last := q.last()
 		if last == nil || len(last.b) >= pieceSize {
 			last = takeBuffer()
+			q.room += cap(last.b)
 			q.pieces = append(q.pieces, last)
 		}
 		n := min(len(b), pieceSize-len(last.b))
+		q.room -= cap(last.b)
 		last.b = append(last.b, b[:n]...)
+		q.room += cap(last.b)
 		b = b[n:]
 	}
 }
@@ -43,6 +47,7 @@ func (q *queue) cut(n int) {
 			return
 		}
 		n -= len(last.b)
+		q.room -= cap(last.b)
 		last.release()
 		q.pieces = q.pieces[:len(q.pieces)-1]
 	}
@@ -55,12 +60,14 @@ func (q *queue) take(held int) *buffer {
 		return nil
 	}
 	first := q.pieces[0]
+	q.room -= cap(first.b)
 	keep := max(0, held-(q.size-len(first.b)))
 	if keep > 0 {
 		rest := takeBuffer()
 		rest.b = append(rest.b, first.b[len(first.b)-keep:]...)
 		first.b = first.b[:len(first.b)-keep]
 		q.pieces[0] = rest
+		q.room += cap(rest.b)
 	} else {
 		copy(q.pieces, q.pieces[1:])
 		q.pieces[len(q.pieces)-1] = nil

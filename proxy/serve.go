@@ -62,7 +62,8 @@ func (p *Proxy) accept(nc net.Conn) {
 	s := newSession(p, nc)
 	p.mu.Lock() // with which closeListeners separates those that are dismissed from those too late
 	late := p.deaf || p.stopping()
-	added := !late && p.sessions.add(s, p.cfg.MaxClients)
+	full := p.ceiling.full.Load()
+	added := !late && !full && p.sessions.add(s, p.cfg.MaxClients)
 	if added {
 		p.accepted("ok")
 		p.readers.Go(s.serve)
@@ -70,15 +71,26 @@ func (p *Proxy) accept(nc net.Conn) {
 	p.mu.Unlock()
 	switch {
 	case added:
+		p.tookOn(idleClient)
 		return
-	case !late:
+	case late:
+	case full:
+		p.accepted("memory")
+		p.met(LimitMemory, "refused: no room for more clients", "client", s.remote())
+		refuse(nc, textMemory)
+	default:
 		p.accepted("maxclients")
-		if !secure(nc) { // it would take a handshake to say it, and Redis does not either
-			_, _ = nc.Write(redcon.AppendError(nil, textMaxClients)) // the client may be gone
-		}
+		refuse(nc, textMaxClients)
 	}
 	_ = nc.Close() // nobody is left to be told
 	p.leaveHub(s.hub)
+}
+
+// refuse says why a client is not taken on.
+func refuse(nc net.Conn, text string) {
+	if !secure(nc) { // it would take a handshake to say it, and Redis does not either
+		_, _ = nc.Write(redcon.AppendError(nil, text)) // the client may be gone
+	}
 }
 
 // forget ends the bookkeeping of a session.

@@ -71,6 +71,7 @@ type session struct {
 
 	regular  bool // it has had a private connection, see waiters.go
 	silent   bool // the server may leave its own connection's commands unanswered, see unheard.go
+	short    bool // the command that failed last did so for want of memory
 	newcomer bool // it has joined the lane of those who had no reply yet
 
 	left   atomic.Bool        // the client has ended the connection; its last bytes may be unread
@@ -110,10 +111,12 @@ type session struct {
 	out          queue
 	writing      bool  // a goroutine writes to the client
 	inWrite      int   // bytes it has not written yet
+	writeRoom    int   // bytes of memory for them
 	unheard      bool  // a command on its own connection waits for its reply, see unheard.go
 	behind       int   // bytes of answers that wait for earlier ones
 	charged      int64 // what the proxy counts of all this
 	ceded        int64 // and of that as good as given back
+	dropping     int64 // of that, what its reader is about to drop
 	holds        int64 // bytes of memory for what the reader has not executed yet
 	awaits       int64 // bytes of memory for a command that may block for ever
 	sealed       int64 // bytes of memory that TLS may take, see wire.go
@@ -198,6 +201,7 @@ func (s *session) end() {
 	s.leave()
 	s.abort()
 	s.ahead.drop()
+	s.scan.Reset()
 	s.keep(nil) // others wait for the room
 	s.p.lobby.leave(s)
 	s.stepAside()

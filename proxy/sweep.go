@@ -50,6 +50,7 @@ func (p *Proxy) sweepOnce(now time.Time) {
 	p.dropControls()
 	p.trimProvers(now)
 	p.partings.lookAround(&p.sessions)
+	p.ceiling.call()
 	p.shed()
 	p.makeRoom()
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -23,7 +22,8 @@ import (
 // then drains it. A second signal ends the drain.
 func serve(ctx context.Context, args []string, p process) error {
 	surviveReaders()
-	c, err := config.Load(args, p.environ, machine(), nil)
+	here := machine()
+	c, err := config.Load(args, p.environ, here, nil)
 	if err != nil {
 		return err
 	}
@@ -38,14 +38,11 @@ func serve(ctx context.Context, args []string, p process) error {
 		log.Warn("questionable configuration", "problem", w)
 	}
 	runtime.GOMAXPROCS(c.Threads.Value)
-	if limit := c.MemoryLimit.Value; limit > 0 {
-		// What is buffered is the better part of the memory, and the collector must not
-		// let garbage double it.
-		debug.SetMemoryLimit(limit + limit/4)
-	}
+	room := findRoom(c.Config, here)
+	room.keep()
 	stop := watchSignals(ctx, log)
 	defer stop.end()
-	s, err := start(c, metrics, admin, log)
+	s, err := start(c, room, metrics, admin, log)
 	if err != nil {
 		return err
 	}
@@ -65,10 +62,13 @@ type service struct {
 
 // start opens every address before it reaches for the server, so that a configuration
 // that cannot work fails at once and whole.
-func start(c *config.Loaded, m *telemetry.Metrics, admin *administration, log *slog.Logger) (*service, error) {
+func start(c *config.Loaded, room room, m *telemetry.Metrics, admin *administration, log *slog.Logger) (*service, error) {
 	pc, err := proxyConfig(c.Config, m, log)
 	if err != nil {
 		return nil, err
+	}
+	if room.ceiling > 0 {
+		pc.Ceiling, pc.Need = room.ceiling, room.need
 	}
 	files := certificates{log: log, upstream: pc.Upstream.TLS, clients: c.ClientTLS()}
 	if err := files.load(); err != nil {

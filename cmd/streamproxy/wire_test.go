@@ -43,8 +43,8 @@ func TestEverySettingIsWired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The instance is made up at the start.
-	allSet(t, pc, "Logger")
+	// The instance is made up at the start, the ceiling found out there.
+	allSet(t, pc, "Logger", "Ceiling", "Need")
 	allSet(t, pc.Reclaim, "Logger", "Instance")
 	allSet(t, pc.Reclaim.Events)
 }

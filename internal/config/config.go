@@ -107,9 +107,9 @@ type Config struct {
 	ReclaimMaxHeldEntries int
 	ReclaimMaxHeldBytes   int64
 
-	// MemoryLimit bounds the bytes in the proxy's buffers; 0 is no limit. Auto is three
-	// quarters of the cgroup's limit, which leaves room for what the limit does not
-	// count: stacks, maps and the garbage collector's slack.
+	// MemoryLimit bounds the bytes in the proxy's buffers; 0 is no limit. Auto is half
+	// of the cgroup's limit, which leaves room for what the limit does not count: stacks,
+	// maps, the kernel's part of connections and the garbage collector's slack.
 	MemoryLimit Auto[int64]
 	// Threads becomes GOMAXPROCS. Auto follows the cgroup's CPU limit, see AutoThreads.
 	Threads Auto[int]

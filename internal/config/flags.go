@@ -165,7 +165,7 @@ func processFlags(c *Config) Group {
 	threads := &setting[Auto[int]]{at: &c.Threads, parse: automatic(parseInt), format: formatAutomatic(formatInt), valid: validThreads, limits: threadLimits}
 	return Group{"Process", []Flag{
 		{Name: "memory-limit", Arg: "SIZE", field: memory,
-			Help: "Bytes in all buffers before clients are pushed back; 0 is no limit. auto is 75 % of the cgroup's memory limit, 0 without one."},
+			Help: "Bytes in all buffers before clients are pushed back; 0 is no limit. auto is half of the cgroup's memory limit, 0 without one. In a cgroup the whole process stays below nine tenths of its limit, see tuning.md."},
 		{Name: "threads", Arg: "N", field: threads,
 			Help: "Operating-system threads that run the proxy's code (GOMAXPROCS). auto follows the CPU limit as the benchmarks advise: 1 up to 4 CPUs, 2 above."},
 	}}

@@ -54,7 +54,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	}
 	var out strings.Builder
 	l.WriteEffective(&out)
-	if !strings.Contains(out.String(), "--memory-limit=auto                      # 384mb here\n") {
+	if !strings.Contains(out.String(), "--memory-limit=auto                      # 256mb here\n") {
 		t.Errorf("the automatic value is not shown:\n%s", out.String())
 	}
 	var args []string

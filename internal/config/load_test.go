@@ -73,7 +73,7 @@ func TestLoadAutomatic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Threads != (Auto[int]{true, 2}) || l.MemoryLimit != (Auto[int64]{true, 384 << 20}) || !l.MaxFlushDelay.Auto {
+	if l.Threads != (Auto[int]{true, 2}) || l.MemoryLimit != (Auto[int64]{true, 256 << 20}) || !l.MaxFlushDelay.Auto {
 		t.Errorf("automatic values: %+v %+v %+v", l.Threads, l.MemoryLimit, l.MaxFlushDelay)
 	}
 	l, err = Load([]string{"--threads=3", "--memory-limit=0", "--max-flush-delay=200us"}, nil, testMachine, nil)

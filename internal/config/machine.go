@@ -28,10 +28,36 @@ func AutoThreads(m Machine) int {
 	return 2
 }
 
-// AutoMemoryLimit is the limit in force when --memory-limit is auto: 75 % of the
-// cgroup's limit in bytes, or 0 (none) without one.
+// AutoMemoryLimit is the limit in force when --memory-limit is auto: half of the
+// cgroup's limit in bytes, or 0 (none) without one. The other half is for what clients
+// cost beside their buffers.
 func AutoMemoryLimit(m Machine) int64 {
-	return m.Memory / 4 * 3
+	return m.Memory / 2
+}
+
+// MemoryFiles are where the cgroup tells of the memory that its limit is for, below the file
+// system's root.
+type MemoryFiles struct {
+	// Usage holds the bytes in use, Stat what they are used for, Members the processes.
+	Usage, Stat, Members string
+}
+
+// ReadMemoryFiles returns those of the cgroup whose limit is Machine.Memory; false where
+// there is none.
+func ReadMemoryFiles(root fs.FS) (files MemoryFiles, ok bool) {
+	least := int64(math.MaxInt64)
+	for _, g := range memberships(root) {
+		for _, dir := range g.dirs() {
+			if n := memoryLimit(root, dir, g.version); n > 0 && n < least {
+				least, ok = n, true
+				files = MemoryFiles{path.Join(dir, "memory.current"), path.Join(dir, "memory.stat"), path.Join(dir, "cgroup.procs")}
+				if g.version == 1 {
+					files.Usage = path.Join(dir, "memory.usage_in_bytes")
+				}
+			}
+		}
+	}
+	return files, ok
 }
 
 // ReadMachine reads the cgroup limits of the calling process from root, the file

@@ -72,9 +72,9 @@ func TestAutomaticValues(t *testing.T) {
 		memory  int64
 	}{
 		{Machine{CPUs: 0.25}, 1, 0},
-		{Machine{CPUs: 4, Memory: 400}, 1, 300},
-		{Machine{CPUs: 4.1, Memory: 512 << 20}, 2, 384 << 20},
-		{Machine{CPUs: 64, Memory: 1<<63 - 1}, 2, (1<<63 - 1) / 4 * 3},
+		{Machine{CPUs: 4, Memory: 400}, 1, 200},
+		{Machine{CPUs: 4.1, Memory: 512 << 20}, 2, 256 << 20},
+		{Machine{CPUs: 64, Memory: 1<<63 - 1}, 2, (1<<63 - 1) / 2},
 	} {
 		if got := AutoThreads(tt.m); got != tt.threads {
 			t.Errorf("AutoThreads(%+v) = %d, want %d", tt.m, got, tt.threads)
@@ -82,5 +82,26 @@ func TestAutomaticValues(t *testing.T) {
 		if got := AutoMemoryLimit(tt.m); got != tt.memory {
 			t.Errorf("AutoMemoryLimit(%+v) = %d, want %d", tt.m, got, tt.memory)
 		}
+	}
+}
+
+// The files are those of the group that limits most.
+func TestReadMemoryFiles(t *testing.T) {
+	const cgroup = "proc/self/cgroup"
+	v2 := files(cgroup, "0::/a/b\n",
+		"sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/memory.max", "1000\n", "sys/fs/cgroup/memory.max", "2000\n")
+	got, ok := ReadMemoryFiles(v2)
+	const a = "sys/fs/cgroup/a/"
+	if want := (MemoryFiles{a + "memory.current", a + "memory.stat", a + "cgroup.procs"}); !ok || got != want {
+		t.Errorf("version 2: %+v, %v", got, ok)
+	}
+	v1 := files(cgroup, "5:memory:/a\n", "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000\n")
+	got, ok = ReadMemoryFiles(v1)
+	const b = "sys/fs/cgroup/memory/a/"
+	if want := (MemoryFiles{b + "memory.usage_in_bytes", b + "memory.stat", b + "cgroup.procs"}); !ok || got != want {
+		t.Errorf("version 1: %+v, %v", got, ok)
+	}
+	if got, ok = ReadMemoryFiles(files()); ok {
+		t.Errorf("nowhere: %+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-// Package heap gives memory back after a burst.
+// Package heap measures the process's memory, and gives memory back after a burst.
 //
 // The runtime collects when allocations call for it. A proxy that has just been busy allocates
 // next to nothing: what the burst needed would stay resident until the collection that the runtime

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 )
 
@@ -328,6 +329,9 @@ func (s *CommandScanner) scanArgs(b []byte, n int) (int, bool) {
 func (s *CommandScanner) record(start, end int) {
 	if !s.mute {
 		at := int(s.size)
+		if n := len(s.args); n >= keepSpans && n == cap(s.args) { // in few steps: each leaves garbage
+			s.args = slices.Grow(s.args, min(max(s.left, 1), 3*n))
+		}
 		s.args = append(s.args, Span{Start: at + start, End: at + end})
 	}
 }

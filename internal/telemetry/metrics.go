@@ -51,7 +51,7 @@ const otherLabel = "other"
 
 // The words that events come with, which are rare enough to be looked up.
 var (
-	acceptResults = []string{"ok", "maxclients", "error", otherLabel}
+	acceptResults = []string{"ok", "maxclients", "memory", "error", otherLabel}
 	failReasons   = []string{"eof", "read", "write", "protocol", "timeout", "dial", "handshake", otherLabel}
 	logLevels     = []string{"debug", "info", "warn", "error"}
 )
@@ -170,7 +170,7 @@ func countWord(m map[string]prometheus.Counter, word string) {
 	c.Inc()
 }
 
-// Accepted counts a client's attempt to connect: ok, maxclients or error.
+// Accepted counts a client's attempt to connect: ok, maxclients, memory or error.
 func (m *Metrics) Accepted(result string) { countWord(m.accepted, result) }
 
 // Commands counts n commands of the class with index class.
