@@ -37,6 +37,8 @@ type exclusive struct {
 	reads bool
 	// loose: its reply may be more than one frame, see loose.go.
 	loose bool
+	// elements, if set, reads along with the reply.
+	elements *elements
 	// ahead is how many of the replies are not watch's.
 	ahead int
 	// mute: its failure is not answered, because something else is said instead.
@@ -178,7 +180,7 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 func (s *session) begin(e *exclusive) *exclusive {
 	e.ended = make(chan struct{})
 	n := max(e.commands, 1)
-	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute, shared: e.commands > 0}
+	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute, shared: e.commands > 0, elements: e.elements}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
 	if e.watch != nil || e.verb == VerbXReadGroup {
 		g.tee = &e.reply
@@ -320,4 +322,17 @@ func (s *session) runUnknown(cmd resp.Command, route Route) {
 // forms of state commands that the server will most likely refuse.
 func (s *session) runOnce(cmd resp.Command) {
 	s.runExclusive(cmd.Raw, exclusive{dirty: always})
+}
+
+// setUpOnce is runOnce for forms of those that set up the connection: where there is no reply the
+// session ends, see hangUp.
+func (s *session) setUpOnce(raw []byte) {
+	s.waitIdle()
+	if !s.failing() {
+		s.runExclusive(raw, exclusive{dirty: always, mute: true})
+		s.waitIdle()
+	}
+	if s.failing() {
+		s.hangUp()
+	}
 }

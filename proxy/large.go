@@ -28,6 +28,8 @@ func (s *session) beginLarge(b []byte) int {
 	switch {
 	case !s.authed:
 		s.answer(noAuthReply)
+	case s.failing() && setsUp(route):
+		s.hangUp()
 	case s.refuse():
 	case route.Class == ClassDenied:
 		s.deny(cmd)
@@ -72,7 +74,10 @@ func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 		return
 	}
 	x := exclusive{conn: c, kept: c == s.own, verb: route.Verb, bodyOpen: true, write: route.Write && !s.tx.multi}
-	s.tx.write = s.tx.write || route.Write && s.tx.multi
+	if s.tx.multi {
+		s.tx.queued++
+		s.tx.write = s.tx.write || route.Write
+	}
 	switch route.Class {
 	case ClassBlocking:
 		x.patient, x.cmd, x.recalled = true, own(cmd), new(atomic.Bool)

@@ -91,9 +91,12 @@ func (p *Proxy) ownLogin() (own login, err error) {
 // ownLogin runs AUTH or HELLO on the session's own connection, which stays the session's.
 func (s *session) ownLogin(cmd resp.Command, v Verb) {
 	s.waitIdle() // Redis from 7.2 on tells nothing of wrong ones while earlier replies are pending
+	if s.failing() {
+		s.hangUp()
+		return
+	}
 	if raw, ok := s.vet(cmd, v); ok {
-		s.tx.odd = true
-		s.submit(raw, 1)
+		s.tellOwn(raw, changeOf(cmd, v), true)
 	}
 }
 
@@ -112,6 +115,5 @@ func (s *session) refuseLongLogin() {
 		return
 	}
 	s.waitIdle()
-	s.tx.odd = true
-	s.submit(s.wrongLogin(), 1)
+	s.tellOwn(s.wrongLogin(), change{}, true)
 }

@@ -33,6 +33,8 @@ type segment struct {
 	prefix []byte
 	// tee, if set, collects what arrives, up to teeLimit.
 	tee *[]byte
+	// elements, if set, reads along.
+	elements *elements
 	// handout, if set, is what the reply carries.
 	handout parcel
 	// mute: a failure is not answered, because something else is said instead.
@@ -123,6 +125,9 @@ func (g *segment) Reply(b []byte, done, open int) {
 	}
 	if g.tee != nil && len(*g.tee)+len(b) <= teeLimit {
 		*g.tee = append(*g.tee, b...)
+	}
+	if g.elements != nil {
+		g.elements.read(b)
 	}
 	if g.handout != nil { // dropped at the session's end, if that has come
 		s.handouts = append(s.handouts, handout{s.appended, g.handout})

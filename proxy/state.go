@@ -46,7 +46,7 @@ func (s *session) stateCommand(cmd resp.Command, route Route) {
 func (s *session) selectDB(cmd resp.Command) {
 	db, err := strconv.Atoi(string(cmd.Arg(1)))
 	if cmd.Len() != 2 || err != nil || db < 0 || strconv.Itoa(db) != string(cmd.Arg(1)) {
-		s.runOnce(cmd)
+		s.setUpOnce(cmd.Raw)
 		return
 	}
 	key := s.key
@@ -103,7 +103,7 @@ func (s *session) hello(cmd resp.Command) {
 			return
 		}
 		if raw, ok := s.vet(cmd, VerbHello); ok {
-			s.runOnce(resp.Command{Raw: raw})
+			s.setUpOnce(raw)
 		}
 		return
 	}
@@ -250,7 +250,7 @@ func (s *session) auth(cmd resp.Command) {
 	case 3:
 		user, password = string(cmd.Arg(1)), string(cmd.Arg(2))
 	default:
-		s.runOnce(cmd)
+		s.setUpOnce(cmd.Raw)
 		return
 	}
 	if s.authenticate(user, password, cmd.Raw) {
@@ -282,7 +282,7 @@ func (s *session) setAuthed() {
 // reset puts the session back to its beginning.
 func (s *session) reset(cmd resp.Command) {
 	if cmd.Len() != 1 {
-		s.runOnce(cmd)
+		s.setUpOnce(cmd.Raw)
 		return
 	}
 	s.waitIdle()

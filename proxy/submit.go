@@ -70,6 +70,9 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 		}
 		err := s.conn.Submit(g, s.seatOn(), raw, n)
 		if err == nil {
+			if s.tx.multi {
+				s.tx.queued += n
+			}
 			if write {
 				s.noteWrite()
 			}

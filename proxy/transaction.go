@@ -22,6 +22,9 @@ type tx struct {
 	// odd: something has been sent on the connection that may have changed it for
 	// good; it stays the session's.
 	odd bool
+	// queued is how many commands EXEC will answer, changes what some of them make of the session.
+	queued  int
+	changes []queued
 	// meddles: something is queued that reclaim has to hear of when it is executed.
 	meddles bool
 }
@@ -94,7 +97,11 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 		s.endTransaction(cmd, route)
 		return
 	}
+	queued := s.tx.queued
 	s.submit(cmd.Raw, 1)
+	if begins {
+		s.tx.queued = queued // MULTI and WATCH are refused within MULTI, and change nothing there
+	}
 }
 
 // ownConn gives the session a connection of its own, out of the quota of
@@ -150,10 +157,17 @@ func (s *session) endTransaction(cmd resp.Command, route Route) {
 // session's.
 func (s *session) endOdd(cmd resp.Command, route Route) {
 	s.waitIdle()
-	write := s.tx.write && route.Verb == VerbExec
+	write, changes := s.tx.write && route.Verb == VerbExec, s.tx.changes
 	s.tx = tx{odd: true, watch: s.tx.watch && route.Verb != VerbExec}
-	if !s.refuse() {
+	switch {
+	case s.refuse():
+	case len(changes) == 0 || route.Verb != VerbExec:
 		s.runExclusive(cmd.Raw, exclusive{conn: s.own, kept: true, write: write})
+	default:
+		reply := new(elements)
+		s.runExclusive(cmd.Raw, exclusive{conn: s.own, kept: true, write: write, elements: reply})
+		s.waitIdle()
+		s.executed(changes, reply)
 	}
 }
 
@@ -200,6 +214,8 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.stateCommand(cmd, route)
 	case saysWho(route.Verb):
 		s.ownLogin(cmd, route.Verb)
+	case route.Verb == VerbSelect, route.Verb == VerbReset, route.Verb == VerbClientSetName && (s.tx.multi || s.tx.odd):
+		s.tellOwn(cmd.Raw, changeOf(cmd, route.Verb), setsUp(route))
 	case s.tx.multi:
 		s.tx.odd = s.tx.odd || (route.Class != ClassBlocking && route.Class != ClassWait)
 		s.own.SetPatient(true) // should MULTI have been denied, it does block
@@ -217,7 +233,7 @@ func (s *session) ownCommand(cmd resp.Command, route Route) {
 		s.localCommand(cmd, route)
 	case isClientState(route.Verb):
 		s.clientCommand(cmd, route)
-	default: // SELECT and what is not known: the connection keeps it
+	default: // what is not known: the connection keeps it
 		s.tx.odd = true
 		s.submitAs(nil, cmd.Raw, stretch{n: 1, write: route.Write, wide: isWide(cmd)})
 	}
@@ -228,12 +244,13 @@ func isClientState(v Verb) bool {
 	return v == VerbClientID || v == VerbClientGetName || v == VerbClientSetName || v == VerbClientSetInfo
 }
 
-// pinOwn pins the session to its own connection.
+// pinOwn pins the session to its own connection. Within MULTI that keeps the name it has: there
+// the server would take a new one for a part of the transaction.
 func (s *session) pinOwn(b []byte) {
 	s.waitIdle()
 	own := s.own
-	if own.SetRaw(&pipe{s: s}) != nil {
-		s.failHere(1)
+	if s.failing() || !s.tx.multi && !s.lendName(own) || own.SetRaw(&pipe{s: s}) != nil {
+		s.hangUp()
 		return
 	}
 	<-s.p.txSlots
