@@ -38,7 +38,8 @@ func compare(direct, behind []outcome) *difference {
 	// By connection: it subscribes, and replies come out of step, since in RESP3 the server puts messages
 	// to a subscriber among the elements of that subscriber's EXEC.
 	listens, astray := map[int]bool{}, map[int]bool{}
-	own := map[int]bool{} // by connection: it has a private one behind the proxy since WATCH or MULTI
+	own := map[int]bool{}     // by connection: it has a private one behind the proxy since WATCH or MULTI
+	unnamed := map[int]bool{} // by connection: that one was taken for good within MULTI, where it cannot be renamed
 	for i, d := range direct {
 		if i >= len(behind) {
 			return &difference{pipe: d.pipe, direct: fmt.Sprint(d.frames), behind: "not played"}
@@ -49,7 +50,8 @@ func compare(direct, behind []outcome) *difference {
 			args := o.words()
 			own[conn] = (own[conn] || named(args, "watch", "multi")) && !named(args, "reset")
 			l |= leewayOf(args)
-			if own[conn] && named(args, "client") {
+			unnamed[conn] = (unnamed[conn] || open[conn] && takes(args)) && !named(args, "reset")
+			if own[conn] && named(args, "client") && (open[conn] || unnamed[conn] || !aboutName(args)) {
 				l |= names
 			}
 			listens[conn] = (listens[conn] || named(args, "subscribe", "psubscribe", "ssubscribe")) && !named(args, "reset")
@@ -65,6 +67,18 @@ func compare(direct, behind []outcome) *difference {
 		}
 	}
 	return nil
+}
+
+// aboutName reports whether a command asks for the client's name, or gives one.
+func aboutName(args []string) bool {
+	return len(args) > 1 && named(args, "client") && named(args[1:], "getname", "setname")
+}
+
+// takes reports whether a command takes its connection for good.
+func takes(args []string) bool {
+	return named(args, "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe", "monitor",
+		"readonly", "readwrite", "asking", "replconf", "psync", "sync", "script") ||
+		named(args, "client") && !aboutName(args)
 }
 
 func compareOutcomes(d, b outcome, l leeway) *difference {

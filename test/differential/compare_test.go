@@ -28,6 +28,30 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// A client's name is compared where it has a connection of its own, but within MULTI, and on one that
+// was taken for good there.
+func TestCompareNames(t *testing.T) {
+	for command, differ := range map[string]bool{"GET k": true, "SUBSCRIBE c": false, "CLIENT TRACKING ON": false} {
+		var direct, behind []outcome
+		for i, text := range []string{"MULTI", command, "CLIENT GETNAME", "EXEC", "CLIENT GETNAME"} {
+			pipe := []op{{0, i, i, do, words(text)}}
+			direct = append(direct, outcome{pipe, []string{"$-1\r\n"}, ""})
+			behind = append(behind, outcome{pipe, []string{"$2\r\nme\r\n"}, ""})
+		}
+		for _, i := range []int{0, 1, 2, 3} { // what EXEC answered is GETNAME's
+			behind[i].frames = direct[i].frames
+		}
+		if d := compare(direct, behind); (d != nil) != differ {
+			t.Errorf("%s: %v", command, d)
+		}
+		behind[4].frames = direct[4].frames
+		behind[3].frames = []string{"$2\r\nme\r\n"}
+		if d := compare(direct, behind); d != nil {
+			t.Errorf("%s: within MULTI: %v", command, d)
+		}
+	}
+}
+
 // A command queued in an earlier pipe keeps its leeway until EXEC, and not beyond.
 func TestCompareTransactions(t *testing.T) {
 	pipes := [][]op{

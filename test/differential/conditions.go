@@ -74,6 +74,34 @@ func (d *draft) greet(conn int) {
 	}
 }
 
+// introduce changes within a transaction what the client is known by, and asks for it behind that.
+func (d *draft) introduce(conn int) {
+	if d.oneIn(2) {
+		d.line(conn, d.pick("CLIENT SETNAME you", "HELLO 3", "HELLO 2", "WATCH st1", "WATCH st1"))
+	}
+	if d.oneIn(4) {
+		d.line(conn, d.pick("HELLO 3", "CLIENT SETNAME me", "SELECT 1", "GET none", "HELLO 2 SETNAME me"))
+	}
+	torn := d.oneIn(2)
+	d.step(conn, torn, "MULTI")
+	for range 1 + d.IntN(4) {
+		if d.oneIn(3) {
+			d.step(conn, torn, d.command()...)
+			continue
+		}
+		d.step(conn, torn, words(d.pick("CLIENT SETNAME me", "CLIENT SETNAME you", `CLIENT SETNAME ""`, `CLIENT SETNAME "a b"`, "HELLO 3", "HELLO 2",
+			"HELLO 3 SETNAME me", "HELLO 2 SETNAME you", "SELECT 1", "SELECT 99", "MULTI", "WATCH st1", "GET none"))...)
+	}
+	d.step(conn, torn, d.pick("EXEC", "EXEC", "EXEC", "EXEC", "DISCARD"))
+	for range 1 + d.IntN(3) {
+		d.line(conn, d.pick("CLIENT GETNAME", "CLIENT GETNAME", "GET none", "CLIENT SETNAME me", "UNWATCH"))
+	}
+	d.split()
+	d.next()
+	d.line(conn, "CLIENT GETNAME")
+	d.split()
+}
+
 // starve leaves the server no memory for what needs some.
 func (d *draft) starve(conn int) {
 	d.add(conn, "RESET")

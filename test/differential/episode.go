@@ -33,6 +33,7 @@ var happenings = []happening{
 	{12, false, (*draft).sizes},
 	{6, false, (*draft).load},
 	{8, false, (*draft).greet},
+	{10, false, (*draft).introduce},
 	{6, false, (*draft).leave},
 	{10, false, (*draft).startOver},
 }
