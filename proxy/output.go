@@ -81,6 +81,9 @@ func (s *session) servedNow() time.Duration {
 }
 
 func (s *session) sent(n int) {
+	if n > 0 && !s.spoken.Load() {
+		s.spoken.Store(true)
+	}
 	if f := s.p.cfg.Events.Sent; f != nil && n > 0 {
 		f(n)
 	}

@@ -74,6 +74,7 @@ type session struct {
 	short    bool // the command that failed last did so for want of memory
 	newcomer bool // it has joined the lane of those who had no reply yet
 
+	spoken atomic.Bool        // the client has been sent something
 	left   atomic.Bool        // the client has ended the connection; its last bytes may be unread
 	resign context.CancelFunc // ends the reader's wait for a connection, see patience; guarded by mu
 

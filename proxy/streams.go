@@ -69,6 +69,7 @@ func (s *session) streamSession() *reclaim.Session {
 	if s.left.Load() {
 		s.stream.Part()
 	}
+	s.stream.SetStranger(!s.spoken.Load())
 	return s.stream
 }
 

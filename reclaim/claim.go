@@ -42,7 +42,7 @@ func (s *Session) claimNow(ctx context.Context, p *profile, cons *consumer, c cl
 	}
 	e.mu.Lock()
 	fence := e.fence.passed.Load()
-	wishes, ok := e.wishes(p, cons, c, time.Now())
+	wishes, ok := e.wishes(s, p, cons, c, time.Now())
 	if !ok {
 		e.mu.Unlock()
 		return forward("large")
@@ -98,14 +98,18 @@ func (w *wish) append(dst []byte, c claimCall) []byte {
 // wishes lists the stream asked about and the next hot ones of the consumer's
 // pass, as far as there is room to hold what they bring, and reserves memory for the
 // replies; ok is false if there is none even for the first. The lock is held.
-func (e *Engine) wishes(p *profile, cons *consumer, c claimCall, now time.Time) (list []wish, ok bool) {
+func (e *Engine) wishes(s *Session, p *profile, cons *consumer, c claimCall, now time.Time) (list []wish, ok bool) {
 	if p.hot == nil {
 		return nil, true
 	}
 	if !e.reserve(1) {
 		return nil, false
 	}
-	list = append(list, wish{p, p.hot, min(c.count, claimMost)})
+	n := e.cfg.portionOf(p.target, c.count)
+	if s.stranger {
+		return append(list, wish{p, p.hot, min(n, strangersEntries)}), true
+	}
+	list = append(list, wish{p, p.hot, n})
 	if e.heldBytes >= e.cfg.maxHeld() || cons.last == nil || !e.fence.quiet(e.made) {
 		return list, true
 	}
@@ -122,7 +126,7 @@ func (e *Engine) further(p *profile, cons *consumer, c claimCall, now time.Time)
 			continue
 		}
 		q := t.profiles[p.minIdle]
-		n := min(c.count, claimMost, room)
+		n := min(e.cfg.portionOf(t, c.count), room)
 		if q.temper(now) != hot || t.isLarge(now) || n < 1 {
 			continue
 		}
@@ -211,6 +215,7 @@ func (e *Engine) fulfilled(id Identity, cons *consumer, w wish, replies [][]byte
 		return nil, raw
 	}
 	b.know(listed)
+	t.weigh(b.size, len(b.entries))
 	e.cfg.Events.entries("claimed", t.stream, t.group, b.ids())
 	e.cfg.Events.entries("deleted", t.stream, t.group, b.deletedN)
 	if w.p.hot == w.from {
@@ -248,6 +253,7 @@ func executed(replies [][]byte) (pending, raw []byte, ok bool) {
 func (e *Engine) tooLarge(id Identity, cons *consumer, w wish, listed []pendingEntry, arrived time.Time) *batch {
 	t := w.p.target
 	e.enlarge(t, arrived)
+	t.weigh(2*int64(e.cfg.maxReply()), len(listed))
 	b := &batch{profile: w.p, consumer: cons, id: id, at: arrived}
 	for i := range listed {
 		b.entries = append(b.entries, entry{id: listed[i].id, was: &listed[i]})

@@ -25,6 +25,8 @@ type target struct {
 	local time.Time
 	// large: until then claims are left to the server, because entries were too large.
 	large time.Time
+	// entrySize is about how many bytes one of its entries takes in a reply; 0: it is not known.
+	entrySize int
 	// giant is an entry that is too large even alone: blocked readers get what is behind it.
 	giant string
 	// holding counts the batches held for consumers that will come for them.

@@ -149,3 +149,52 @@ func TestParkedReaderGetsLargeEntriesInTurn(t *testing.T) {
 		}
 	})
 }
+
+// A claim asks for few entries of a stream of which none has come, and then for about a portion.
+func TestPortions(t *testing.T) {
+	c := &Config{}
+	var k target
+	want := func(n int) {
+		t.Helper()
+		if got := c.portionOf(&k, 1_000_000); got != n {
+			t.Errorf("with entries of %d bytes: %d, want %d", k.entrySize, got, n)
+		}
+	}
+	want(fewEntries)
+	k.weigh(0, 0)
+	want(fewEntries)
+	k.weigh(100*50, 50)
+	want(claimMost)
+	k.weigh(10<<20, 10) // at once
+	want(1)
+	k.weigh(100, 1) // by and by
+	want(1)
+	for range 20 {
+		k.weigh(10_000, 10)
+	}
+	want(portion / k.entrySize)
+	if n := portion / k.entrySize; n < 100 || n > claimMost {
+		t.Errorf("entries of a kilobyte come by %d", n)
+	}
+	if got := c.portionOf(&k, 7); got != 7 {
+		t.Errorf("%d, where 7 are asked for", got)
+	}
+}
+
+// A client that has had no reply yet is given little: many of its kind leave without reading any.
+func TestStrangersAreGivenLittle(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		c := w.known("a")
+		for range fewEntries + 20 {
+			w.raw("XADD", "a", "*", "k", "v")
+		}
+		w.raw(readArgs("dead", []string{"a"})...)
+		time.Sleep(testMinIdle + 2*testInterval)
+		for _, want := range []int{strangersEntries, fewEntries + 20 - strangersEntries} {
+			c.s.SetStranger(want == strangersEntries)
+			if n := len(entriesOf(c.do("XAUTOCLAIM", "a", "g", "w", testMinIdleMS, "0-0", "COUNT", "1000"))); n != want {
+				w.t.Errorf("%d entries, not %d", n, want)
+			}
+		}
+	})
+}

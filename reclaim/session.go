@@ -18,6 +18,7 @@ type Session struct {
 	learnings int         // begun for it and under way; likewise
 	parting   atomic.Bool
 	last      lastRead
+	stranger  bool // see SetStranger
 }
 
 // Join begins a session.
@@ -37,6 +38,10 @@ func (s *Session) Become(id Identity) {
 	s.id = id
 	s.remember(lastRead{})
 }
+
+// SetStranger says whether the client has had no reply yet. One that leaves without reading any, again
+// and again, has claims made that all go back: it is given little at a time.
+func (s *Session) SetStranger(stranger bool) { s.stranger = stranger }
 
 // Part says that the client has ended the connection, though not all that it sent before was
 // judged yet: nothing is learned any more for that, nor waited for until it is.
