@@ -125,7 +125,7 @@ func TestNobodyIsTakenOnAtTheCeiling(t *testing.T) {
 	expect(t, c, bulkReply("a"), "GET", "a")
 	expect(t, c, "$-1\r\n", "BLPOP", "q", "0")
 	h.spares.mu.Lock()
-	h.spares.dialing += maxDialers // none is dialled ahead
+	h.spares.dialing += manyDials // none is dialled ahead
 	h.spares.mu.Unlock()
 	h.closeSpares()
 	if err := c.Send(redistest.Command("BLPOP", "q", "0") + redistest.Command("GET", "b")); err != nil {
@@ -144,7 +144,7 @@ func TestNobodyIsTakenOnAtTheCeiling(t *testing.T) {
 		t.Errorf("counted %d, and %d refused", met[LimitMemory].Load(), refused.Load())
 	}
 	h.spares.mu.Lock()
-	h.spares.dialing -= maxDialers
+	h.spares.dialing -= manyDials
 	h.spares.mu.Unlock()
 
 	need.Store(top / 8)

@@ -24,7 +24,7 @@ type Config struct {
 	// for that long. It must exceed the slowest script.
 	UpstreamTimeout time.Duration
 	// UpstreamWait is how long a command waits for a lost upstream before it fails
-	// as not sent.
+	// as not sent. Who waits only for its turn to get a connection goes on while others get theirs.
 	UpstreamWait time.Duration
 	// DialTimeout bounds one dial and its handshake.
 	DialTimeout time.Duration

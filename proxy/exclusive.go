@@ -162,7 +162,7 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 		return nil
 	}
 	start := time.Now()
-	ctx, cancel := s.patience()
+	ctx, cancel := s.patienceFor(s.hub)
 	defer cancel()
 	c, err := s.hub.take(ctx, choose, s.regular)
 	if err != nil {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"container/list"
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +20,7 @@ type hub struct {
 	key    upstream.Key
 	lanes  []*batcher.Lane // the last one is for newcomers
 	spares spares
+	visits visits
 
 	typical  typical // size of a reply
 	borrowed atomic.Bool
@@ -52,7 +52,7 @@ func (h *hub) offer(l *batcher.Lane) {
 	case h.p.lanesFull():
 	case h.spares.len() > 0:
 		l.Want()
-	case h.spares.hire(1):
+	case h.spares.hire(1, 1):
 		h.p.wg.Go(h.dialOffer)
 	}
 }
@@ -127,6 +127,11 @@ func (h *hub) dial(ctx context.Context, kind string) (*batcher.Conn, error) {
 	if kind == "lane" {
 		rank = upstream.ForMany
 	}
+	return h.dialAs(ctx, rank, kind)
+}
+
+// dialAs is dial with a place at the gate.
+func (h *hub) dialAs(ctx context.Context, rank upstream.Rank, kind string) (*batcher.Conn, error) {
 	return h.p.dial(ctx, rank, h.key, batcher.Options{
 		Kind:    kind,
 		Shared:  kind == "lane",
@@ -189,32 +194,6 @@ func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, regu
 			return c, nil
 		}
 	}
-}
-
-// reach makes sure that the server lets this key in. It dials a private connection
-// unless there is one, which the lane takes over when it is asked for, if there may be
-// one more. A refusal is told at once; a server that cannot be reached is tried until
-// ctx ends.
-func (h *hub) reach(ctx context.Context) error {
-	for n := 1; !h.connected(); n++ {
-		c, err := h.dial(ctx, "private")
-		if err == nil {
-			h.giveBack(c)
-			return nil
-		}
-		var he *upstream.HandshakeError
-		if errors.As(err, &he) && !upstream.Unavailable(err) {
-			return err
-		}
-		select {
-		case <-time.After(h.p.dialer.Gate.Pause(n)):
-		case <-ctx.Done():
-			return err
-		case <-h.p.closing:
-			return err
-		}
-	}
-	return nil
 }
 
 // giveBack takes a private connection that is clean. One that a late UNBLOCK may hit is

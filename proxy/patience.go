@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,43 @@ func (s *session) patience() (ctx context.Context, cancel context.CancelFunc) {
 // cancel. It ends too when the client resets its connection, or when the proxy closes it.
 func (s *session) patienceOf(d time.Duration) (ctx context.Context, cancel context.CancelFunc) {
 	ctx, end := s.p.within(d)
+	return ctx, s.waits(end)
+}
+
+// patienceFor is patience for a connection of h. --upstream-wait is for a server that is away: while
+// connections come, a client goes on waiting for its own, however many stand before it.
+func (s *session) patienceFor(h *hub) (ctx context.Context, cancel context.CancelFunc) {
+	regular := s.regular
+	ctx, end := queueing(s.p.ctx, s.p.cfg.UpstreamWait, func() time.Time { return h.moved(regular) })
+	return ctx, s.waits(end)
+}
+
+// queueing is a context for who stands in a queue: it ends when that has not moved for d. moved is when
+// it moved last.
+func queueing(parent context.Context, d time.Duration, moved func() time.Time) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(parent)
+	var timer *time.Timer
+	var mu sync.Mutex // the function may run before the timer has its name
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(d, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left := time.Until(moved().Add(d)); left > 0 && ctx.Err() == nil {
+			timer.Reset(left)
+			return
+		}
+		end()
+	})
+	return ctx, func() {
+		end()
+		timer.Stop()
+	}
+}
+
+// waits has end called when the client resets its connection, or the proxy closes it, until the
+// function that it returns is called, which does so too.
+func (s *session) waits(end context.CancelFunc) context.CancelFunc {
 	s.mu.Lock()
 	s.resign = end
 	closed, left := s.closed, s.left.Load()
@@ -26,7 +64,7 @@ func (s *session) patienceOf(d time.Duration) (ctx context.Context, cancel conte
 	if closed || left && s.isReset() {
 		end() // it was told of before
 	}
-	return ctx, func() {
+	return func() {
 		s.mu.Lock()
 		s.resign = nil
 		s.mu.Unlock()

@@ -107,7 +107,7 @@ func (p *Proxy) prover(ctx context.Context) (*batcher.Conn, error) {
 }
 
 func (p *Proxy) dialProver(ctx context.Context) (*batcher.Conn, error) {
-	return p.dial(ctx, upstream.ForOne, upstream.Key{Proto: 2}, batcher.Options{
+	return p.dial(ctx, upstream.ForRegular, upstream.Key{Proto: 2}, batcher.Options{
 		Kind:    "control",
 		Timeout: p.cfg.UpstreamTimeout,
 		Closed: func(c *batcher.Conn) {

@@ -16,8 +16,12 @@ import (
 	"streamproxy/reclaim"
 )
 
-// maxDials bounds the dials under way at a time in the whole process.
-const maxDials = 16
+// maxDials bounds the dials under way at a time in the whole process, and manyDials while the server
+// takes them quickly.
+const (
+	maxDials  = 16
+	manyDials = 48
+)
 
 // Proxy serves clients of one upstream. Make one with New, give it listeners with
 // Serve, end it with Shutdown or Close.
@@ -116,7 +120,7 @@ func New(cfg Config) (*Proxy, error) {
 		UserTimeout: cfg.UpstreamTimeout,
 		PasswordOf:  p.identities.passwordOf,
 		Stranger:    p.stranger,
-		Gate:        upstream.NewGate(maxDials, upstream.DefaultBackoff()),
+		Gate:        upstream.NewGate(maxDials, manyDials, upstream.DefaultBackoff()),
 		Name:        connNames(host),
 	}
 	if p.partings, err = newPartings(p.sessions.find); err != nil {

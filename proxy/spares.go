@@ -16,9 +16,10 @@ type spares struct {
 	idle     []spare
 	low      int // the fewest there were since idleSince
 	dialing  int
-	waiting  []*waiter // for one, the first first; nothing is idle then
-	servings int       // how many of them have been served
-	trouble  error     // the last dial's
+	waiting  []*waiter    // for one, the first first; nothing is idle then
+	servings int          // how many of them have been served
+	trouble  error        // the last dial's
+	fed      [2]time.Time // when one of them was served last: strangers, regulars
 }
 
 type spare struct {

@@ -73,7 +73,7 @@ func (s *session) moveTo(key upstream.Key) bool {
 	if !h.connected() {
 		s.paceMove(key)
 	}
-	ctx, cancel := s.patience()
+	ctx, cancel := s.patienceFor(h)
 	defer cancel()
 	if err := h.reach(ctx); err != nil {
 		var he *upstream.HandshakeError

@@ -188,7 +188,7 @@ func (s *session) join() bool {
 	if s.sit(lane.Conn()) {
 		return true
 	}
-	ctx, cancel := s.patience()
+	ctx, cancel := s.patienceFor(s.hub)
 	defer cancel()
 	for {
 		c, err := lane.Await(ctx)

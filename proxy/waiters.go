@@ -7,15 +7,12 @@ import (
 	"time"
 
 	"streamproxy/batcher"
+	"streamproxy/internal/upstream"
 )
 
 // Who finds no spare waits in a queue, and gets whatever is there first: a connection that
 // another gives back, or one that has been dialled. The dials belong to nobody: one whose
 // client has left is not lost, and one that nobody waits for any more is not begun.
-
-// maxDialers bounds the dials of one hub for those who wait, to about as many as the gate
-// lets through: more would only wait there, and go on when nobody wants them any more.
-const maxDialers = 12
 
 // waiter is somebody who waits for a private connection. A regular has had one before: every second
 // connection goes to the first of those, so that a crowd of strangers, however many they are, does
@@ -57,7 +54,30 @@ func (s *spares) nextWaiter() *waiter {
 	}
 	w := s.waiting[i]
 	s.waiting = slices.Delete(s.waiting, i, i+1)
+	s.fed[line(w.regular)] = time.Now()
 	return w
+}
+
+// line tells the queue's two kinds apart.
+func line(regular bool) int {
+	if regular {
+		return 1
+	}
+	return 0
+}
+
+// moved is when somebody was served last who waits like that, and whether the last dial failed.
+func (s *spares) moved(regular bool) (at time.Time, troubled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fed[line(regular)], s.trouble != nil
+}
+
+// anyRegular reports whether a regular waits.
+func (s *spares) anyRegular() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.waiting, func(w *waiter) bool { return w.regular })
 }
 
 // leave takes a waiter out of the queue; what it has been served meanwhile is its own.
@@ -81,11 +101,12 @@ func (s *spares) refuse(err error) {
 	s.waiting = nil
 }
 
-// hire books a dialer, if one more is needed for those who wait and for keep spares.
-func (s *spares) hire(keep int) bool {
+// hire books a dialer, if one more is needed for those who wait and for keep spares. most is about as
+// many as the gate lets through: more would only wait there, and go on when nobody wants them any more.
+func (s *spares) hire(keep, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dialing >= min(s.wanted(keep), maxDialers) {
+	if s.dialing >= min(s.wanted(keep), most) {
 		return false
 	}
 	s.dialing++
@@ -129,7 +150,7 @@ func (h *hub) wait(ctx context.Context, w *waiter) (*batcher.Conn, error) {
 
 // staff sees to it that enough dials are under way.
 func (h *hub) staff() {
-	for !h.p.stopping() && h.spares.hire(h.keeps()) {
+	for !h.p.stopping() && h.spares.hire(h.keeps(), h.p.dialer.Gate.Width()) {
 		h.p.wg.Go(h.dialOn)
 	}
 }
@@ -155,6 +176,7 @@ func (h *hub) dialOn() {
 		}
 		if err == nil {
 			n = 0
+			h.staff() // there may be more places now
 			continue
 		}
 		select {
@@ -168,9 +190,31 @@ func (h *hub) dialOn() {
 func (h *hub) dialSpare() error {
 	ctx, cancel := h.p.within(h.p.cfg.DialTimeout)
 	defer cancel()
-	c, err := h.dial(ctx, "private")
+	rank := upstream.ForOne
+	if h.spares.anyRegular() {
+		rank = upstream.ForRegular
+	}
+	c, err := h.dialAs(ctx, rank, "private")
 	if err == nil {
 		h.giveBack(c)
 	}
 	return err
+}
+
+// moved is when the queue for the hub's connections moved last: somebody got one, or others did while
+// none of its own dials is known to have failed.
+func (h *hub) moved(regular bool) time.Time {
+	at, troubled := h.spares.moved(regular)
+	if troubled || h.turnedAway() {
+		return at
+	}
+	if welcomed := h.p.dialer.Gate.Welcomed(); welcomed.After(at) {
+		return welcomed
+	}
+	return at
+}
+
+// turnedAway reports whether a lane's last dial failed, or the last visit.
+func (h *hub) turnedAway() bool {
+	return h.visits.failed() || slices.ContainsFunc(h.lanes, func(l *batcher.Lane) bool { return l.Down() != nil })
 }

@@ -74,24 +74,25 @@ func TestRegularsDoNotWaitForACrowd(t *testing.T) {
 
 // There are as many dialers as are waited for, up to a bound, and none that nobody needs.
 func TestDialersAreHired(t *testing.T) {
+	const most = 12
 	var s spares
 	for i, want := range []bool{true, true, false} {
-		if s.hire(2) != want {
+		if s.hire(2, most) != want {
 			t.Errorf("for two spares: dialer %d: %v", i, !want)
 		}
 	}
-	for range 2 * maxDialers {
+	for range 2 * most {
 		s.reserve((*spares).pop, false)
 	}
-	for s.hire(2) {
+	for s.hire(2, most) {
 	}
-	if s.dialing != maxDialers {
+	if s.dialing != most {
 		t.Errorf("%d dialers", s.dialing)
 	}
 	if !s.goOn(2, errors.New("away")) {
 		t.Error("dismissed after a failure while others wait")
 	}
-	for range 2*maxDialers + 2 {
+	for range 2*most + 2 {
 		s.push(&batcher.Conn{})
 	}
 	for s.dialing > 0 {
@@ -99,7 +100,7 @@ func TestDialersAreHired(t *testing.T) {
 			t.Fatal("dials for nobody")
 		}
 	}
-	if !s.hire(3) || s.goOn(3, errors.New("away")) {
+	if !s.hire(3, most) || s.goOn(3, errors.New("away")) {
 		t.Error("a spare is worth a second attempt")
 	}
 }

@@ -69,7 +69,7 @@ type Config struct {
 	// must exceed the slowest script.
 	UpstreamTimeout time.Duration
 	// UpstreamWait is how long a command waits for a lost upstream before it fails as
-	// not sent.
+	// not sent. While the server lets connections in, a command waits for its turn to get one.
 	UpstreamWait time.Duration
 	// DialTimeout bounds one dial together with its handshake.
 	DialTimeout time.Duration

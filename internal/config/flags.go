@@ -126,7 +126,7 @@ func upstreamFlags(c *Config) Group {
 		{Name: "upstream-timeout", Arg: "DURATION", field: durationField(&c.UpstreamTimeout, 100*time.Millisecond, longest),
 			Help: "End an upstream connection that owes a reply and is silent for that long. Must exceed the slowest script."},
 		{Name: "upstream-wait", Arg: "DURATION", field: durationField(&c.UpstreamWait, time.Millisecond, time.Hour),
-			Help: "How long a command waits for a lost upstream before it fails as not sent."},
+			Help: "How long a command waits for a lost upstream before it fails as not sent. While the server lets connections in, a command waits for its turn to get one."},
 		{Name: "dial-timeout", Arg: "DURATION", field: durationField(&c.DialTimeout, 10*time.Millisecond, 10*time.Minute),
 			Help: "Time for one dial and its handshake."},
 	}}

@@ -113,10 +113,11 @@ func (d *Dialer) DialFor(ctx context.Context, rank Rank, k Key, kind string) (ne
 	start := time.Now()
 	conn, g, err := d.dial(ctx, k, kind)
 	v := verdict(err)
-	if errors.Is(err, context.DeadlineExceeded) && time.Since(start) < fairTime {
+	took := time.Since(start)
+	if errors.Is(err, context.DeadlineExceeded) && took < fairTime {
 		v = Unclear // most of its time had passed at the gate
 	}
-	d.Gate.Leave(rank, v)
+	d.Gate.Leave(rank, v, took)
 	return conn, g, err
 }
 
@@ -162,7 +163,7 @@ func (d *Dialer) openGated(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		v = verdict(err)
 	}
-	d.Gate.Leave(ForMany, v)
+	d.Gate.Leave(ForMany, v, 0)
 	return conn, err
 }
 

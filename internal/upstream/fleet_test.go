@@ -35,7 +35,7 @@ func TestThousandProxiesDial(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for range proxies {
-			g := NewGate(16, DefaultBackoff())
+			g := NewGate(16, 16, DefaultBackoff())
 			for range wanting {
 				wg.Go(func() {
 					for n := 1; ; n++ {
@@ -43,7 +43,7 @@ func TestThousandProxiesDial(t *testing.T) {
 							return
 						}
 						v := dial()
-						g.Leave(ForOne, v)
+						g.Leave(ForOne, v, time.Millisecond)
 						if v == Reached {
 							return
 						}

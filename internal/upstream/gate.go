@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// Gate stands before every dial of a process. It bounds how many are under way at a time; and
-// from one that failed until one succeeds it lets dials through one after the other, with growing
+// Gate stands before every dial of a process. It bounds how many are under way at a time, to more of
+// them while the server takes them quickly; and from one that failed until one succeeds it lets dials through one after the other, with growing
 // pauses, whoever wants them: a server that is away is not asked more often because more clients
 // wait for it. All who wait go through as soon as it is known to be back.
 type Gate struct {
-	slots [2]chan struct{} // by rank: one in it for each dial under way
-	turn  chan struct{}    // one in it while somebody waits for the next attempt
-	pause Backoff
+	many, single *places       // of the first rank, and of the others
+	turn         chan struct{} // one in it while somebody waits for the next attempt
+	pause        Backoff
 
 	mu       sync.Mutex
 	failures int           // attempts since the server was there; 0: the gate is open
 	next     time.Time     // when the next one may begin
 	opened   chan struct{} // closed when the gate opens; nil while it is open
+	welcomed time.Time     // when the server let one in last
 }
 
 // Rank says for whom a dial is.
@@ -28,19 +29,42 @@ type Rank uint8
 const (
 	// ForMany is a dial that many wait for: of a shared connection, or the proxy's own.
 	ForMany Rank = iota
+	// ForRegular is a dial for one client that had such a connection before, or for credentials. Every
+	// second place is theirs.
+	ForRegular
 	// ForOne is a dial for one client. However many of them want one, the first rank has its
 	// own places and does not wait.
 	ForOne
 )
 
 // NewGate returns an open gate for at most limit dials at a time, at least two, of which a quarter
-// are kept for those of the first rank. pause spaces the attempts to reach a server that is away.
-func NewGate(limit int, pause Backoff) *Gate {
+// are kept for those of the first rank. The others grow up to most where the server takes them
+// quickly. pause spaces the attempts to reach a server that is away.
+func NewGate(limit, most int, pause Backoff) *Gate {
 	many := max(1, limit/4)
+	single := max(1, limit-many)
 	return &Gate{
-		slots: [2]chan struct{}{ForMany: make(chan struct{}, many), ForOne: make(chan struct{}, max(1, limit-many))},
-		turn:  make(chan struct{}, 1), pause: pause,
+		many: newPlaces(many, many), single: newPlaces(single, max(single, most-many)),
+		turn: make(chan struct{}, 1), pause: pause,
 	}
+}
+
+// places are those of a rank.
+func (g *Gate) places(r Rank) *places {
+	if r == ForMany {
+		return g.many
+	}
+	return g.single
+}
+
+// Width is how many dials for single clients may be under way now.
+func (g *Gate) Width() int { return g.single.size() }
+
+// Welcomed is when the server let a connection in last.
+func (g *Gate) Welcomed() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.welcomed
 }
 
 // Verdict is what a dial says of the server.
@@ -52,14 +76,18 @@ const (
 	Unclear Verdict = iota
 	// Away is a server that could not be reached, or had no room.
 	Away
-	// Reached is a server that answered, be it with a refusal.
+	// Reached is a server that answered with a refusal.
 	Reached
+	// Welcome is a server that let the connection in.
+	Welcome
 )
 
 // verdict judges by the outcome of a dial with its handshake.
 func verdict(err error) Verdict {
 	var lack *noPasswordError
 	switch {
+	case err == nil:
+		return Welcome
 	case errors.Is(err, context.Canceled), errors.As(err, &lack):
 		return Unclear
 	case Unavailable(err):
@@ -76,15 +104,13 @@ func (g *Gate) Enter(ctx context.Context, r Rank) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case g.slots[r] <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := g.places(r).enter(ctx, r == ForRegular); err != nil {
+			return err
 		}
 		if through || !g.Closed() {
 			return nil
 		}
-		<-g.slots[r] // it has closed while this one waited
+		g.places(r).leave() // it has closed while this one waited
 	}
 }
 
@@ -125,9 +151,19 @@ func (g *Gate) attempt(ctx context.Context) (through bool, err error) {
 	return true, nil
 }
 
-// Leave ends a dial and tells how it went.
-func (g *Gate) Leave(r Rank, v Verdict) {
-	<-g.slots[r]
+// Leave ends a dial and tells how it went, and how long it took.
+func (g *Gate) Leave(r Rank, v Verdict, took time.Duration) {
+	g.note(v)
+	p := g.places(r)
+	p.learn(took, v)
+	if v == Away && r == ForMany {
+		g.single.learn(took, v)
+	}
+	p.leave()
+}
+
+// note opens the gate or closes it.
+func (g *Gate) note(v Verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -135,10 +171,13 @@ func (g *Gate) Leave(r Rank, v Verdict) {
 		g.failures = 1
 		g.next = time.Now().Add(g.pause.Delay(g.failures))
 		g.opened = make(chan struct{})
-	case v == Reached && g.failures > 0:
+	case v >= Reached && g.failures > 0:
 		g.failures = 0
 		close(g.opened)
 		g.opened = nil
+	}
+	if v == Welcome {
+		g.welcomed = time.Now()
 	}
 }
 

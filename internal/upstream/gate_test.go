@@ -18,7 +18,7 @@ import (
 func TestGateSpacesAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters, away = 500, time.Minute
-		g := NewGate(16, DefaultBackoff())
+		g := NewGate(16, 16, DefaultBackoff())
 		start := time.Now()
 		dials := 0
 		var last time.Time
@@ -39,10 +39,10 @@ func TestGateSpacesAttempts(t *testing.T) {
 					last = time.Now()
 					mu.Unlock()
 					if back {
-						g.Leave(ForOne, Reached)
+						g.Leave(ForOne, Reached, time.Millisecond)
 						return
 					}
-					g.Leave(ForOne, Away)
+					g.Leave(ForOne, Away, time.Millisecond)
 					time.Sleep(g.Pause(1))
 				}
 			})
@@ -61,11 +61,11 @@ func TestGateSpacesAttempts(t *testing.T) {
 // The gate bounds dials that are under way, also of a server that accepts and is silent.
 func TestGateBoundsDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(3, DefaultBackoff())
+		g := NewGate(3, 3, DefaultBackoff())
 		var under, most atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 50 {
-			rank := Rank(i % 2)
+			rank := []Rank{ForMany, ForOne}[i%2]
 			wg.Go(func() {
 				if g.Enter(t.Context(), rank) != nil {
 					return
@@ -75,7 +75,7 @@ func TestGateBoundsDials(t *testing.T) {
 				}
 				time.Sleep(5 * time.Second)
 				under.Add(-1)
-				g.Leave(rank, Away)
+				g.Leave(rank, Away, time.Millisecond)
 			})
 		}
 		wg.Wait()
@@ -88,14 +88,14 @@ func TestGateBoundsDials(t *testing.T) {
 // What many wait for does not queue behind what a crowd wants for each of its own.
 func TestGateKeepsPlacesForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(16, DefaultBackoff())
+		g := NewGate(16, 16, DefaultBackoff())
 		crowd, over := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() { // ends with the test
 				if g.Enter(crowd, ForOne) == nil {
 					<-crowd.Done()
-					g.Leave(ForOne, Reached)
+					g.Leave(ForOne, Reached, time.Millisecond)
 				}
 			})
 		}
@@ -104,7 +104,7 @@ func TestGateKeepsPlacesForMany(t *testing.T) {
 		if err := g.Enter(t.Context(), ForMany); err != nil || time.Since(start) > 0 {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		g.Leave(ForMany, Reached)
+		g.Leave(ForMany, Reached, time.Millisecond)
 		over()
 		wg.Wait()
 	})
@@ -113,11 +113,11 @@ func TestGateKeepsPlacesForMany(t *testing.T) {
 // Whoever gives up waiting is let go, wherever it waits, and nobody else is held up by it.
 func TestGateLetsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(1, Backoff{Min: time.Hour, Max: time.Hour})
+		g := NewGate(1, 1, Backoff{Min: time.Hour, Max: time.Hour})
 		if err := g.Enter(t.Context(), ForOne); err != nil {
 			t.Fatal(err)
 		}
-		g.Leave(ForOne, Away)
+		g.Leave(ForOne, Away, time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var wg sync.WaitGroup
@@ -133,7 +133,7 @@ func TestGateLetsGo(t *testing.T) {
 			if err := g.Enter(t.Context(), ForOne); err != nil {
 				t.Error(err)
 			}
-			g.Leave(ForOne, Reached)
+			g.Leave(ForOne, Reached, time.Millisecond)
 		})
 		wg.Wait()
 		if g.Closed() || g.Pause(1) != time.Hour {
@@ -155,7 +155,7 @@ func TestGateVerdicts(t *testing.T) {
 		err  error
 		want Verdict
 	}{
-		{nil, Reached},
+		{nil, Welcome},
 		{io.EOF, Away},
 		{context.DeadlineExceeded, Away},
 		{context.Canceled, Unclear},
@@ -186,7 +186,7 @@ func TestGateStaysOpen(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				silent, _ := net.Pipe()
 				d := &Dialer{
-					Gate:        NewGate(16, DefaultBackoff()),
+					Gate:        NewGate(16, 16, DefaultBackoff()),
 					PasswordOf:  func(User) (string, error) { return "", errors.New("nobody has proven it") },
 					DialContext: func(context.Context, string, string) (net.Conn, error) { return silent, nil },
 				}
