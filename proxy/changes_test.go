@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -157,6 +158,33 @@ func TestPinnedOwnHasTheClientsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, c, bulkReply("nm"), "CLIENT", "GETNAME")
+}
+
+// A subscription that is queued ends its transaction's state here, too: after RESET the client is one
+// that has none, and WAIT asks where it wrote.
+func TestResetAfterAQueuedSubscription(t *testing.T) {
+	g := startTransactor(t)
+	asked := map[string]int64{} // by command, the connection
+	g.script(func(c *fakeConn, args []string) (string, bool) {
+		switch asked[args[0]] = c.id; args[0] {
+		case "RESET":
+			return "+RESET\r\n", true
+		case "QUIT":
+			_, _ = io.WriteString(c, "+OK\r\n")
+			c.Close()
+			return "", true
+		case "WAIT":
+			return ":1\r\n", true
+		}
+		return g.reply(c, args)
+	})
+	c := startProxy(t, g.fakeServer, nil).client()
+	play(t, c, []string{"MULTI", "SUBSCRIBE c", "RESET", "SET k v", "WAIT 1 0"}, false)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if asked["WAIT"] != asked["SET"] {
+		t.Errorf("wrote on %d, asked %d", asked["SET"], asked["WAIT"])
+	}
 }
 
 // What sets a connection up is not answered with an error of the proxy's: where its reply, or that

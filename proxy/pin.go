@@ -184,7 +184,7 @@ func (s *session) expectReset() {
 
 // afterReset returns a pinned session to the lane, as it was in the beginning.
 func (s *session) afterReset() {
-	s.pinned, s.silent = nil, false // its end is what brought us here
+	s.pinned, s.silent, s.tx = nil, false, tx{} // its end is what brought us here
 	s.private.Store(0)
 	s.scan.Reset()
 	s.partial = false

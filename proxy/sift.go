@@ -107,6 +107,7 @@ func (s *session) pick(out *buffer, cmd resp.Command, done bool) (withheld, stop
 		s.ending = s.ending || !ok
 		return true, !ok
 	}
+	s.tx.strayed = s.tx.strayed || route.Verb == VerbSelect
 	s.passing(cmd, done)
 	s.noteAsked(route)
 	out.b = append(out.b, cmd.Raw...)

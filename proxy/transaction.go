@@ -25,6 +25,8 @@ type tx struct {
 	// queued is how many commands EXEC will answer, changes what some of them make of the session.
 	queued  int
 	changes []queued
+	// strayed: pinned, it may be in another database than the session's key says.
+	strayed bool
 	// meddles: something is queued that reclaim has to hear of when it is executed.
 	meddles bool
 }
@@ -254,7 +256,7 @@ func (s *session) pinOwn(b []byte) {
 		return
 	}
 	<-s.p.txSlots
-	s.own, s.conn = nil, nil
+	s.own, s.conn, s.tx = nil, nil, tx{strayed: s.tx.multi} // what is queued may move it
 	s.pinTo(own, b)
 }
 

@@ -22,12 +22,13 @@ func (s *session) unseen() {
 }
 
 // meddles reports whether a command that reclaim is not shown is to be announced. An XADD that
-// deletes older entries is noted instead, unless it is only queued: producers send nothing else.
+// deletes older entries is noted instead, unless it is only queued, or nobody knows for which
+// database: producers send nothing else.
 func (s *session) meddles(cmd resp.Command, route Route) bool {
 	switch {
 	case s.p.streams == nil:
 		return false
-	case !s.tx.multi && reclaim.Trims(cmd):
+	case !s.tx.multi && !s.tx.strayed && reclaim.Trims(cmd):
 		s.p.streams.Trim(s.key.DB, cmd)
 		return false
 	}

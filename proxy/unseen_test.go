@@ -16,13 +16,15 @@ func TestPinnedIsAnnounced(t *testing.T) {
 		p := startProxy(t, f, func(c *Config) { c.Reclaim.Mode, c.Deny = reclaim.On, deny })
 		xack := redistest.Command("XACK", "s", "g", "1-1")
 		for bytes, want := range map[string]bool{
-			redistest.Command("PING") + redistest.Command("SUBSCRIBE", "c"):         false,
-			redistest.Command("GET", "k"):                                           false,
-			redistest.Command("CLIENT", "TRACKING", "ON"):                           false,
-			redistest.Command("GET", "k") + xack + redistest.Command("PING"):        true,
-			redistest.Command("NEW.COMMAND"):                                        true,
-			redistest.Command("EXEC"):                                               true,
-			"XACK s g 1-1\r\n":                                                      true,
+			redistest.Command("PING") + redistest.Command("SUBSCRIBE", "c"):                                 false,
+			redistest.Command("GET", "k"):                                                                   false,
+			redistest.Command("CLIENT", "TRACKING", "ON"):                                                   false,
+			redistest.Command("GET", "k") + xack + redistest.Command("PING"):                                true,
+			redistest.Command("NEW.COMMAND"):                                                                true,
+			redistest.Command("EXEC"):                                                                       true,
+			redistest.Command("XADD", "s", "MAXLEN", "1", "*", "a", "b"):                                    false,
+			redistest.Command("SELECT", "1") + redistest.Command("XADD", "s", "MAXLEN", "1", "*", "a", "b"): true,
+			"XACK s g 1-1\r\n": true,
 			redistest.Command("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">"): false,
 		} {
 			if got := p.meddlesPinned(t, bytes); got != want {
