@@ -174,8 +174,13 @@ func TestBlockedCommandsCount(t *testing.T) {
 	}
 	until(t, "it to count no more", func() bool { return p.buffered.Load() == 0 })
 
+	var all []*redistest.Client
 	for range 40 {
-		_ = p.client().Send(redistest.Command("BLPOP", strings.Repeat("k", 40<<10), "0"))
+		all = append(all, p.client())
+		expect(t, all[len(all)-1], bulkReply("a"), "GET", "a") // it is there
+	}
+	for _, c := range all {
+		_ = c.Send(redistest.Command("BLPOP", strings.Repeat("k", 40<<10), "0")) // some are gone by now
 	}
 	until(t, "some to be refused", func() bool { p.shed(); return p.sessions.len() < 41 && p.inBuffers() <= p.cfg.MemoryLimit })
 	if n := p.sessions.len(); n < 15 {
