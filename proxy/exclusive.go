@@ -134,10 +134,14 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 	return true
 }
 
-// borrowFor is borrow for x, and returns nil as well if the client has reset its connection while
+// borrowFor is borrowAs for x, and returns nil as well if the client has reset its connection while
 // it waited, and what it sent is nothing but a question to the server.
 func (s *session) borrowFor(x *exclusive) *batcher.Conn {
-	c := s.borrow()
+	u := useBrief
+	if x.patient {
+		u = useHold
+	}
+	c := s.borrowAs(u)
 	if c != nil && (x.reads || x.patient) && s.isReset() {
 		s.hub.giveBack(c)
 		return nil
@@ -145,13 +149,13 @@ func (s *session) borrowFor(x *exclusive) *batcher.Conn {
 	return c
 }
 
-// borrow waits until the session has nothing in flight and takes a private
+// borrowAs waits until the session has nothing in flight and takes a private
 // connection. It returns nil if there is none to be had, or if an earlier command of
 // the pipeline has failed: the caller says so, unless the server has.
-func (s *session) borrow() *batcher.Conn { return s.take((*spares).pop) }
+func (s *session) borrowAs(u use) *batcher.Conn { return s.take((*spares).pop, u) }
 
-// take is borrow with a way to choose among the spares.
-func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
+// take is borrowAs with a way to choose among the spares.
+func (s *session) take(choose func(*spares) *batcher.Conn, u use) *batcher.Conn {
 	s.waitIdle()
 	if s.failing() {
 		return nil
@@ -164,7 +168,7 @@ func (s *session) take(choose func(*spares) *batcher.Conn) *batcher.Conn {
 	start := time.Now()
 	ctx, cancel := s.patienceFor(s.hub)
 	defer cancel()
-	c, err := s.hub.take(ctx, choose, s.regular)
+	c, err := s.hub.take(ctx, choose, s.claim(u))
 	if err != nil {
 		s.unserved(err)
 		return nil

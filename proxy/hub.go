@@ -33,6 +33,7 @@ type hub struct {
 
 func newHub(p *Proxy, key upstream.Key) *hub {
 	h := &hub{p: p, key: key, novices: newNovices()}
+	h.spares.room = &p.room
 	for range p.cfg.UpstreamConns + 1 {
 		h.lanes = append(h.lanes, batcher.NewLane(batcher.LaneOptions{
 			Dial:   h.dialLane,
@@ -173,16 +174,16 @@ func (h *hub) emptied(c *batcher.Conn) {
 // borrow takes a private connection, dialling if there is no spare. It tries until
 // ctx ends or the server does not know the user any more.
 func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
-	return h.take(ctx, (*spares).pop, true)
+	return h.take(ctx, (*spares).pop, claim{regular: true})
 }
 
-// take is borrow with a way to choose among the spares; regular: for a session that has had one.
-func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, regular bool) (*batcher.Conn, error) {
+// take is borrow with a way to choose among the spares, for who claims one so.
+func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, who claim) (*batcher.Conn, error) {
 	if h.borrowed.Swap(true) { // who comes once, and is another then, needs no spares
 		h.p.warm.Store(h)
 	}
 	for {
-		c, w := h.spares.reserve(choose, regular)
+		c, w := h.spares.reserve(choose, who)
 		h.staff()
 		if w != nil {
 			var err error
@@ -203,7 +204,12 @@ func (h *hub) giveBack(c *batcher.Conn) {
 		c.Close()
 		return
 	}
-	h.spares.push(c)
+	h.add(c, false)
+}
+
+// add makes a connection a spare that is given back, or has been dialled.
+func (h *hub) add(c *batcher.Conn, dialled bool) {
+	h.spares.add(c, dialled)
 	// Looked at afterwards: what ends from now on is taken out by lost, drop or Close.
 	if c.Retired() || h.p.stopping() || h.dropped.Load() {
 		h.spares.take(c)
@@ -217,6 +223,9 @@ func (h *hub) trim(now time.Time) {
 	keep := 0
 	if h.p.warm.Load() == h {
 		keep = h.p.cfg.PrivateMinIdle + max(h.p.txPeak.recent()-len(h.p.txSlots), 0)
+	}
+	if h.p.room.full() {
+		keep = max(keep, keptFull)
 	}
 	for _, c := range h.spares.idleSince(now.Add(-spareIdle), keep) {
 		c.Close()

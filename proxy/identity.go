@@ -224,7 +224,9 @@ func (s *session) tryLogin(user upstream.User, question []byte) (refusal []byte,
 	if !errors.Is(err, errGone) {
 		s.p.noteDown(err)
 	}
-	s.hangUp()
+	if !s.turnAway() {
+		s.hangUp()
+	}
 	return nil, false
 }
 
@@ -258,7 +260,9 @@ func (s *session) unserved(err error) {
 		s.ending = true
 		return
 	}
-	s.noteDown(err)
+	if !s.turnAway() {
+		s.noteDown(err)
+	}
 }
 
 // expel ends the sessions of a hub whose user the server lets in no more, after it has

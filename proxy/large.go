@@ -65,7 +65,7 @@ func (s *session) withhold() bool {
 func (s *session) openBody(b []byte, cmd resp.Command, route Route) {
 	c := s.own
 	if c == nil {
-		c = s.borrow()
+		c = s.borrowAs(useOf(route))
 	} else {
 		s.waitIdle()
 	}

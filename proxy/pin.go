@@ -119,7 +119,7 @@ func (r *pipe) Pace(limit int64, stall time.Duration) bool { return r.s.pace(lim
 // pin gives the session a connection for good, cmd being the first bytes for it. If
 // there is none to be had, the session ends.
 func (s *session) pin(cmd []byte) {
-	c := s.take(s.choosePinned)
+	c := s.take(s.choosePinned, useHold)
 	if c == nil || !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
 		s.hangUp()
 		return

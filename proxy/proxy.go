@@ -41,6 +41,7 @@ type Proxy struct {
 	table      atomic.Pointer[Table]
 	denials    *denials            // nil: every command may be sent
 	warm       atomic.Pointer[hub] // whose spares are kept ready
+	room       room                // for more connections, see claims.go
 
 	locked       atomic.Bool // see admission.go, as are these two
 	lockedMu     sync.Mutex
@@ -284,10 +285,8 @@ func (p *Proxy) allHubs() []*hub {
 func (p *Proxy) dial(ctx context.Context, rank upstream.Rank, key upstream.Key, opts batcher.Options) (*batcher.Conn, error) {
 	nc, greeting, err := p.dialer.DialFor(ctx, rank, key, opts.Kind)
 	p.noteAdmission(key, greeting, err)
+	p.noteRoom(err)
 	if err != nil {
-		if upstream.NoRoom(err) {
-			p.discardAll()
-		}
 		p.failed(err)
 		var he *upstream.HandshakeError
 		if errors.As(err, &he) && !upstream.Unavailable(err) {

@@ -16,7 +16,9 @@ type spares struct {
 	idle     []spare
 	low      int // the fewest there were since idleSince
 	dialing  int
-	waiting  []*waiter    // for one, the first first; nothing is idle then
+	waiting  []*waiter    // for one, the first first; what is idle then is not lent to them
+	room     *room        // nil: nobody cares
+	regulars time.Time    // when one of them has asked last
 	servings int          // how many of them have been served
 	trouble  error        // the last dial's
 	fed      [2]time.Time // when one of them was served last: strangers, regulars
@@ -59,12 +61,15 @@ func (s *spares) shift() *batcher.Conn {
 	return c
 }
 
-// push makes a connection idle, or hands it to who has waited longest.
-func (s *spares) push(c *batcher.Conn) {
+// push makes a connection idle that was given back, or hands it to who has waited longest.
+func (s *spares) push(c *batcher.Conn) { s.add(c, false) }
+
+// add is push for a connection that may have been dialled.
+func (s *spares) add(c *batcher.Conn, dialled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) > 0 {
-		s.nextWaiter().served <- served{conn: c}
+	if w := s.nextWaiter(dialled); w != nil {
+		w.served <- served{conn: c}
 		return
 	}
 	s.idle = append(s.idle, spare{c, time.Now()})

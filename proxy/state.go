@@ -82,7 +82,9 @@ func (s *session) moveTo(key upstream.Key) bool {
 			s.ending = s.ending || key.User == s.key.User && h.denied(err)
 		} else {
 			s.noteDown(err)
-			s.hangUp()
+			if !s.turnAway() {
+				s.hangUp()
+			}
 		}
 		s.p.leaveHub(h)
 		return false

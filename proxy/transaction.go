@@ -126,7 +126,7 @@ func (s *session) ownConn() bool {
 		s.answer(redcon.AppendError(nil, textTxLimit))
 		return false
 	}
-	c := s.borrow()
+	c := s.borrowAs(useTransaction)
 	if c == nil || c.SetOwner(&pipe{s: s}) != nil {
 		<-s.p.txSlots
 		s.failHere(1)

@@ -99,7 +99,7 @@ func (h *hub) pay(ctx context.Context, v *visit) {
 	defer v.cancel()
 	c, err := h.dial(ctx, "private")
 	if err == nil {
-		h.giveBack(c)
+		h.add(c, true)
 	}
 	h.visits.mu.Lock()
 	defer h.visits.mu.Unlock()

@@ -37,7 +37,9 @@ func TestCrowdVisitsTogether(t *testing.T) {
 		until(t, "the crowd to wait", waiting(n))
 		return clients
 	}
-	for _, c := range crowd(2) {
+	few := crowd(2)
+	f.wait(t, "the visit", func() bool { return f.countLocked("PING") == 1 })
+	for _, c := range few {
 		resets(c)
 	}
 	until(t, "the visit to end with who wanted it", waiting(0))

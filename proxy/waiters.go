@@ -18,8 +18,8 @@ import (
 // connection goes to the first of those, so that a crowd of strangers, however many they are, does
 // not make them wait for all its dials.
 type waiter struct {
-	served  chan served // room for one, written once
-	regular bool
+	served chan served // room for one, written once
+	claim
 }
 
 // served is a connection, or why there will be none.
@@ -29,28 +29,41 @@ type served struct {
 }
 
 // reserve takes a spare, as choose says if it finds one, or queues for the next.
-func (s *spares) reserve(choose func(*spares) *batcher.Conn, regular bool) (*batcher.Conn, *waiter) {
-	if c := choose(s); c != nil {
-		return c, nil
+func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batcher.Conn, *waiter) {
+	if s.lends(who) {
+		if c := choose(s); c != nil {
+			return c, nil
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.last(); c != nil { // it came meanwhile
-		return c, nil
+	if s.lendsNow(who) {
+		if c := s.last(); c != nil { // it came meanwhile
+			return c, nil
+		}
 	}
 	if len(s.waiting) == 0 {
 		s.trouble = nil // it was others'
 	}
-	w := &waiter{make(chan served, 1), regular}
+	w := &waiter{make(chan served, 1), who}
 	s.waiting = append(s.waiting, w)
 	return nil, w
 }
 
-// nextWaiter takes out of the queue whose turn it is. The lock is held, and somebody waits.
-func (s *spares) nextWaiter() *waiter {
-	i := 0
+// nextWaiter takes out of the queue whose turn it is, of those who may have the connection: everybody
+// one that was dialled, not everybody one that was given back. It returns nil if there is none. The
+// lock is held.
+func (s *spares) nextWaiter(dialled bool) *waiter {
+	may := func(w *waiter) bool { return dialled || s.lendsAgain(w.claim) }
+	i := -1
 	if s.servings++; s.servings%2 == 1 {
-		i = max(slices.IndexFunc(s.waiting, func(w *waiter) bool { return w.regular }), 0)
+		i = slices.IndexFunc(s.waiting, func(w *waiter) bool { return w.regular })
+	}
+	if i < 0 {
+		i = slices.IndexFunc(s.waiting, may)
+	}
+	if i < 0 {
+		return nil
 	}
 	w := s.waiting[i]
 	s.waiting = slices.Delete(s.waiting, i, i+1)
@@ -119,6 +132,7 @@ func (s *spares) goOn(keep int, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trouble = err
+	s.handOut()
 	if s.dialing > s.wanted(keep) || err != nil && len(s.waiting) == 0 {
 		s.dialing--
 		return false
@@ -196,7 +210,7 @@ func (h *hub) dialSpare() error {
 	}
 	c, err := h.dialAs(ctx, rank, "private")
 	if err == nil {
-		h.giveBack(c)
+		h.add(c, true)
 	}
 	return err
 }
