@@ -137,11 +137,11 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 // borrowFor is borrowAs for x, and returns nil as well if the client has reset its connection while
 // it waited, and what it sent is nothing but a question to the server.
 func (s *session) borrowFor(x *exclusive) *batcher.Conn {
-	u := useBrief
-	if x.patient {
-		u = useHold
+	choose, u := (*spares).pop, useBrief
+	if x.patient { // the one used last another may be about to WAIT on, and what blocks may end it
+		choose, u = (*spares).shift, useHold
 	}
-	c := s.borrowAs(u)
+	c := s.take(choose, u)
 	if c != nil && (x.reads || x.patient) && s.isReset() {
 		s.hub.giveBack(c)
 		return nil

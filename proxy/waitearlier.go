@@ -24,10 +24,15 @@ func (s *session) askEarlier(x *exclusive) bool {
 		return true
 	}
 	start := time.Now()
+	first := s.firstWrote
+	s.firstWrote = nil // once is enough: what it says is true of all that was written there
 	asked := x.cmd
 	var least []byte
 	for _, c := range s.earlier {
 		reply := s.askOne(c, x.cmd)
+		if reply == nil && c == first && c.Dead() {
+			continue // as noteWrite does: it wrote since, as far as is known
+		}
 		if reply == nil || reply[0] == '-' {
 			if reply == nil {
 				reply = waitLostReply
@@ -38,7 +43,9 @@ func (s *session) askEarlier(x *exclusive) bool {
 		least = lesser(least, reply)
 		x.cmd = remaining(asked, time.Since(start))
 	}
-	x.rewrite = func(reply []byte) []byte { return lesser(least, reply) }
+	if least != nil {
+		x.rewrite = func(reply []byte) []byte { return lesser(least, reply) }
+	}
 	return true
 }
 
