@@ -11,9 +11,9 @@ import (
 	"streamproxy/reclaim"
 )
 
-// calls runs the commands of reclaim: those with small replies on the lanes, among those of the
-// clients, and those that bring entries over private connections, as a reply of megabytes would
-// stand before what others wait for.
+// calls runs the commands of reclaim: few at a time with small replies on the lanes, among those of
+// the clients, and many, or those that bring entries, over private connections, as they would stand
+// before what others wait for.
 type calls struct{ p *Proxy }
 
 var _ reclaim.Upstream = calls{}
@@ -27,7 +27,11 @@ func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n i
 func (c calls) DoUpTo(ctx context.Context, as reclaim.Identity, commands []byte, n, most int) ([][]byte, error) {
 	h := c.p.hubOf(keyOf(as))
 	defer c.p.leaveHub(h)
-	w := newCollector(n, most)
+	return c.apart(ctx, h, commands, newCollector(n, most))
+}
+
+// apart sends the commands over a private connection, if there is one to be had soon.
+func (c calls) apart(ctx context.Context, h *hub, commands []byte, w *collector) ([][]byte, error) {
 	soon, cancel := context.WithTimeout(ctx, apartWait)
 	conn, err := h.borrow(soon)
 	cancel()
@@ -52,6 +56,9 @@ func (c calls) Control(ctx context.Context, commands []byte, n int) ([][]byte, e
 func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int) ([][]byte, error) {
 	h := c.p.hubOf(key)
 	defer c.p.leaveHub(h)
+	if len(commands) > laneTurn { // as a client's pipeline of that size
+		return c.apart(ctx, h, commands, newCollector(n, 0))
+	}
 	return c.onLane(ctx, h, commands, newCollector(n, 0))
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // jobTimeout bounds every job: what takes longer is given up and tried again.
@@ -22,6 +24,8 @@ type Engine struct {
 	ctx    context.Context // of the jobs
 	cancel context.CancelFunc
 	jobs   sync.WaitGroup
+	rounds chan struct{} // a place for each that is under way
+	fresh  *rate.Limiter // see freshPerSecond
 	wake   chan struct{}
 	done   chan struct{} // closed when run has ended; nil before Start
 
@@ -86,6 +90,8 @@ func New(cfg Config, up Upstream) (*Engine, error) {
 		up:        up,
 		made:      time.Now(),
 		wake:      make(chan struct{}, 1),
+		rounds:    make(chan struct{}, roundsAtOnce),
+		fresh:     rate.NewLimiter(freshPerSecond, freshBurst),
 		targets:   make(map[targetKey]*target),
 		consumers: make(map[consumerKey]*consumer),
 		sweeps:    make(map[string]*sweep),

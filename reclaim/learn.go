@@ -70,6 +70,10 @@ func (e *Engine) learn(by *Session, rs *readSet, minIdle time.Duration, now time
 	if e.learnings[k] != nil {
 		return
 	}
+	if e.sweeps[l.sweep] == nil && !e.fresh.AllowN(now, min(len(rs.streams), freshBurst)) {
+		rs.again = now.Add(e.cfg.Interval) // the server answers until then
+		return
+	}
 	for _, s := range rs.streams {
 		tk := targetKey{c.db, c.user, s, c.group}
 		if l.targets[s] || now.Before(e.denied[tk]) {

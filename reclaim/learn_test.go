@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // flood has a connection claim of n streams at once, none of which is known, and returns
@@ -89,5 +91,34 @@ func TestDepartedTeachNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+	})
+}
+
+// Who reads other streams each time has only so many put under rounds, and is forwarded beyond; a set
+// that is under rounds already is shared by whoever reads it, and in time there is room again.
+func TestFreshSetsAreBounded(t *testing.T) {
+	inWorld(t, 1, nil, func(w *world) {
+		e := w.engines[0]
+		w.known("a", "b")
+		e.fresh.AllowN(time.Now(), int(e.fresh.Tokens()))
+		e.fresh.SetLimit(rate.Every(testInterval))
+		other := w.client(0)
+		pass1(other, "v", []string{"a", "b"})
+		pass1(other, "v", []string{"a", "b"})
+		if other.last() != Answer {
+			w.t.Error("a set that others read is not shared")
+		}
+		w.raw("XGROUP", "CREATE", "c", "g", "$", "MKSTREAM")
+		late := w.client(0)
+		pass1(late, "u", []string{"a", "c"})
+		if n := len(e.sweeps); n != 1 {
+			w.t.Errorf("%d sets are under rounds", n)
+		}
+		time.Sleep(3 * testInterval)
+		pass1(late, "u", []string{"a", "c"})
+		pass1(late, "u", []string{"a", "c"})
+		if late.last() != Answer {
+			w.t.Error("there is never room again")
+		}
 	})
 }

@@ -17,6 +17,8 @@ import (
 type loss struct {
 	everyDB bool
 	db      int
+	swapped bool // with is lost as well
+	with    int
 	streams []string // nil: all there are
 	group   string
 	named   bool // only of that group
@@ -26,7 +28,7 @@ type loss struct {
 
 // of reports whether a target is lost, or a consumer of it.
 func (l *loss) of(k targetKey) bool {
-	return (l.everyDB || l.db == k.db) && (l.streams == nil || slices.Contains(l.streams, k.stream)) &&
+	return (l.everyDB || l.db == k.db || l.swapped && l.with == k.db) && (l.streams == nil || slices.Contains(l.streams, k.stream)) &&
 		(!l.named || l.group == k.group)
 }
 
@@ -37,9 +39,11 @@ func (s *Session) losing(cmd resp.Command) (l loss, ok bool) {
 	switch name := cmd.Arg(0); {
 	case fold(name, "xgroup"):
 		return s.losingGroup(cmd)
-	case fold(name, "flushall"), fold(name, "swapdb"):
+	case fold(name, "flushall"):
 		l.everyDB = true
 		return l, !s.e.known.empty()
+	case fold(name, "swapdb"):
+		return swapping(cmd), !s.e.known.empty()
 	case fold(name, "flushdb"):
 		return l, !s.e.known.empty()
 	case fold(name, "rename"), fold(name, "renamenx"), fold(name, "copy"):
@@ -53,6 +57,13 @@ func (s *Session) losing(cmd resp.Command) (l loss, ok bool) {
 		}
 	}
 	return l, len(l.streams) > 0
+}
+
+// swapping reads SWAPDB. Databases that are no numbers the server refuses.
+func swapping(cmd resp.Command) loss {
+	one, err := strconv.Atoi(string(cmd.Arg(1)))
+	other, errOther := strconv.Atoi(string(cmd.Arg(2)))
+	return loss{db: one, with: other, swapped: true, everyDB: err != nil || errOther != nil}
 }
 
 // losingGroup reads XGROUP DESTROY and DELCONSUMER.

@@ -281,3 +281,15 @@ func TestLeaseTakenWhileDraining(t *testing.T) {
 		}
 	})
 }
+
+// SWAPDB ends what is known of its two databases, and of no other.
+func TestSwapEndsTwoDatabases(t *testing.T) {
+	for line, want := range map[string][3]bool{"SWAPDB 0 1": {true, true, false}, "SWAPDB 2 1": {false, true, true}, "SWAPDB x 1": {true, true, true}} {
+		l := swapping(scanCommand([]byte(commandOf(strings.Fields(line)...))))
+		for db := range 3 {
+			if got := l.of(targetKey{db: db, stream: "s", group: "g"}); got != want[db] {
+				t.Errorf("%s: database %d: %v", line, db, got)
+			}
+		}
+	}
+}

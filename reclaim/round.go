@@ -10,10 +10,7 @@ import (
 // runRound is one round of a sweep: as the lease's holder, ask the server about
 // every stream and publish the result; else take over what the holder found.
 func (e *Engine) runRound(ctx context.Context, w *sweep) {
-	result, err := e.doRound(ctx, w)
-	if err == nil {
-		e.prove(ctx, w)
-	}
+	result, err := e.doRoundInTurn(ctx, w)
 	e.mu.Lock()
 	w.running = false
 	if e.draining || e.sweeps[w.key] != w { // it may have got the lease all the same
@@ -31,6 +28,24 @@ func (e *Engine) runRound(ctx context.Context, w *sweep) {
 			"group", w.group, "streams", len(w.streams), "result", result, "error", err)
 	}
 	e.poke()
+}
+
+// roundsAtOnce bounds the rounds under way: one about hundreds of streams takes the processor for
+// milliseconds, and as many as there are read sets would take it from everybody else.
+const roundsAtOnce = 4
+
+// doRoundInTurn is doRound, when there are not too many others.
+func (e *Engine) doRoundInTurn(ctx context.Context, w *sweep) (result string, err error) {
+	select {
+	case e.rounds <- struct{}{}:
+	case <-ctx.Done():
+		return outcome(ctx.Err()), ctx.Err()
+	}
+	defer func() { <-e.rounds }()
+	if result, err = e.doRound(ctx, w); err == nil {
+		e.prove(ctx, w)
+	}
+	return result, err
 }
 
 func (e *Engine) doRound(ctx context.Context, w *sweep) (result string, err error) {

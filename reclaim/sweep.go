@@ -63,6 +63,14 @@ func (e *Engine) interval(minIdle time.Duration) time.Duration {
 	return min(e.cfg.Interval, minIdle/2)
 }
 
+// freshPerSecond and freshBurst bound how many streams, in sets that no rounds are about yet, are put
+// under rounds. Workers of a kind read the same; who reads others each time costs a round for each
+// set, and beyond that such commands go to the server.
+const (
+	freshPerSecond = 1000
+	freshBurst     = 10_000
+)
+
 // sweepFor finds or makes the sweep for a set of streams. The lock is held.
 func (e *Engine) sweepFor(rs *readSet, minIdle time.Duration, now time.Time) *sweep {
 	c := rs.consumer
