@@ -114,19 +114,23 @@ func TestNobodyIsTakenOnAtTheCeiling(t *testing.T) {
 	expect(t, c, bulkReply("a"), "GET", "a")
 	expect(t, c, "$-1\r\n", "BLPOP", "q", "0")
 	h := p.warm.Load()
-	until(t, "spares, and no dials", func() bool {
+	lane := h.lane(p.sessions.all()[0].id)
+	until(t, "its lane, spares, and no dials", func() bool {
+		expect(t, c, bulkReply("a"), "GET", "a")
 		h.spares.mu.Lock()
 		defer h.spares.mu.Unlock()
-		return len(h.spares.idle) == p.cfg.PrivateMinIdle && h.spares.dialing == 0
+		if lane.Conn() == nil || len(h.spares.idle) != p.cfg.PrivateMinIdle || h.spares.dialing != 0 {
+			return false
+		}
+		h.spares.dialing = manyDials // none is dialled ahead in the place of one that is used
+		return true
 	})
 
 	need.Store(top)
 	until(t, "nobody to be taken on", func() bool { p.measure(); return p.ceiling.full.Load() })
 	expect(t, c, bulkReply("a"), "GET", "a")
 	expect(t, c, "$-1\r\n", "BLPOP", "q", "0")
-	h.spares.mu.Lock()
-	h.spares.dialing += manyDials // none is dialled ahead
-	h.spares.mu.Unlock()
+	until(t, "the spare to be back", func() bool { return h.spares.len() == p.cfg.PrivateMinIdle })
 	h.closeSpares()
 	if err := c.Send(redistest.Command("BLPOP", "q", "0") + redistest.Command("GET", "b")); err != nil {
 		t.Fatal(err)
