@@ -294,18 +294,19 @@ func authRequest(user, password string) []byte {
 	return resp.AppendCommand(nil, "AUTH", user, password)
 }
 
-// become makes the session that of a user whom identify has counted.
-func (s *session) become(user upstream.User) bool {
+// become makes the session that of a user whom identify has counted. A refusal of the server's, which
+// it returns, is not answered.
+func (s *session) become(user upstream.User) (became bool, refusal *upstream.HandshakeError) {
 	key := s.key
 	key.User = user
 	before := s.key.User
-	if !s.moveTo(key) {
+	if became, refusal = s.tryMove(key); !became {
 		s.p.identities.exit(user)
-		return false
+		return false, refusal
 	}
 	s.p.identities.exit(before)
 	s.setAuthed()
-	return true
+	return true, nil
 }
 
 // clientLine rewrites the reply to CLIENT INFO, the server's line on the connection

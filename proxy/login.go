@@ -100,6 +100,16 @@ func (s *session) ownLogin(cmd resp.Command, v Verb) {
 	}
 }
 
+// loginHere runs AUTH or HELLO on a private connection of the session's present user and database,
+// which is its own from then on. The server keeps a client in its database when it becomes a user who
+// may not SELECT; a connection that is dialled for that user does not get there. A client that has not
+// said yet who it is has no such connection: it would be the proxy's if the server changed its mind.
+func (s *session) loginHere(cmd resp.Command, v Verb) {
+	if raw, ok := s.vet(cmd, v); ok {
+		s.pin(raw)
+	}
+}
+
 // wrongLogin is what the server gets in the place of credentials that are not judged, and count
 // as wrong: of an AUTH or HELLO that is too long to be held, or holds several.
 func (s *session) wrongLogin() []byte {

@@ -196,3 +196,63 @@ func TestLoginsOnConnectionsOfTheirOwn(t *testing.T) {
 	expect(t, c, "+OK\r\n", "AUTH", "weak", "wp")
 	expect(t, c, "+weak\r\n", "WHOAMI")
 }
+
+// A client keeps its database when it becomes a user who may not SELECT, as at the server, and what
+// stands behind in its pipeline is that user's. One that has not said yet who it is stays outside.
+func TestLoginsOfUsersWhoMayNotSelect(t *testing.T) {
+	f := startFake(t)
+	users, places := map[*fakeConn]string{}, map[*fakeConn]string{}
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		switch strings.ToUpper(args[0]) {
+		case "AUTH", "HELLO":
+			if len(args) < 3 || args[len(args)-3] != "AUTH" {
+				return "", false // of the proxy itself
+			}
+			if args[len(args)-1] != "pb" {
+				return "-WRONGPASS the server says so\r\n", true
+			}
+			users[c] = "bob"
+			return "+OK\r\n", true
+		case "SELECT":
+			if users[c] == "bob" {
+				return "-NOPERM no SELECT\r\n", true
+			}
+			places[c] = args[1]
+			return "+OK\r\n", true
+		case "WHERE":
+			return "+" + users[c] + places[c] + "\r\n", true
+		}
+		return "", false
+	})
+	p := startProxy(t, f, nil)
+	for _, login := range [][]string{{"AUTH", "bob", "pb"}, {"HELLO", "2", "AUTH", "bob", "pb"}} {
+		c := p.client()
+		expect(t, c, "+OK\r\n", "SELECT", "3")
+		expect(t, c, "-WRONGPASS the server says so\r\n", "AUTH", "bob", "x")
+		expect(t, c, "+3\r\n", "WHERE")
+		where := redistest.Command("WHERE")
+		if err := c.Send(where + redistest.Command(login...) + where + where); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"+3\r\n", "+OK\r\n", "+bob3\r\n", "+bob3\r\n"} {
+			expectReply(t, c, want)
+		}
+		expect(t, c, "-WRONGPASS the server says so\r\n", "AUTH", "bob", "x")
+		expect(t, c, "-NOPERM no SELECT\r\n", "SELECT", "0")
+		expect(t, c, "+bob3\r\n", "WHERE")
+	}
+	others := p.client()
+	expect(t, others, "+OK\r\n", "SELECT", "3")
+	expect(t, others, "+3\r\n", "WHERE")
+
+	p = startProxy(t, f, func(c *Config) {
+		c.RequirePass = func() (string, error) { return "pw", nil }
+		c.Upstream.DB = 3
+	})
+	c := p.client()
+	if err := c.Send(redistest.Command("AUTH", "bob", "pb") + redistest.Command("WHERE")); err != nil {
+		t.Fatal(err)
+	}
+	expectReply(t, c, "-NOPERM no SELECT\r\n")
+	expectReply(t, c, string(noAuthReply))
+}

@@ -61,13 +61,23 @@ func (s *session) selectDB(cmd resp.Command) {
 // key, it answers so and returns false, and a session whose own user is not let in any more ends; if
 // it cannot be reached, the session ends.
 func (s *session) moveTo(key upstream.Key) bool {
+	moved, refusal := s.tryMove(key)
+	if refusal != nil {
+		s.answer(refusal.Reply)
+		s.ending = s.ending || key.User == s.key.User && denies(key, refusal)
+	}
+	return moved
+}
+
+// tryMove is moveTo without a word of a refusal, which it returns.
+func (s *session) tryMove(key upstream.Key) (moved bool, refusal *upstream.HandshakeError) {
 	if key == s.key {
-		return true
+		return true, nil
 	}
 	s.waitIdle()
 	if s.failing() {
 		s.hangUp()
-		return false
+		return false, nil
 	}
 	h := s.p.hubOf(key)
 	if !h.connected() {
@@ -76,24 +86,21 @@ func (s *session) moveTo(key upstream.Key) bool {
 	ctx, cancel := s.patienceFor(h)
 	defer cancel()
 	if err := h.reach(ctx); err != nil {
-		var he *upstream.HandshakeError
-		if errors.As(err, &he) && !upstream.Unavailable(err) {
-			s.answer(he.Reply)
-			s.ending = s.ending || key.User == s.key.User && h.denied(err)
-		} else {
-			s.noteDown(err)
-			if !s.turnAway() {
-				s.hangUp()
-			}
-		}
 		s.p.leaveHub(h)
-		return false
+		if errors.As(err, &refusal) && !upstream.Unavailable(err) {
+			return false, refusal
+		}
+		s.noteDown(err)
+		if !s.turnAway() {
+			s.hangUp()
+		}
+		return false, nil
 	}
 	s.dropLane()
 	s.p.leaveHub(s.hub)
 	s.key, s.hub = key, h
 	s.home.Store(h)
-	return true
+	return true, nil
 }
 
 // hello understands HELLO [2|3 [AUTH user password] [SETNAME name]].
@@ -109,7 +116,7 @@ func (s *session) hello(cmd resp.Command) {
 		}
 		return
 	}
-	if h.logins > 0 && !s.authenticate(h.user, h.password, authRequest(h.user, h.password)) {
+	if h.logins > 0 && !s.authenticate(cmd, VerbHello, login{h.user, h.password}) {
 		return
 	}
 	if !s.authed {
@@ -255,23 +262,39 @@ func (s *session) auth(cmd resp.Command) {
 		s.setUpOnce(cmd.Raw)
 		return
 	}
-	if s.authenticate(user, password, cmd.Raw) {
+	if s.authenticate(cmd, VerbAuth, login{user, password}) {
 		s.answer(replyOK)
 	}
 }
 
-// authenticate makes the session that of the user whose credentials these are. If
-// they are wrong it answers so and returns false.
-func (s *session) authenticate(user, password string, question []byte) bool {
-	switch s.knows(user, password) {
+// authenticate makes the session that of the user whose credentials stand in cmd. If
+// they are wrong it answers so and returns false; and so it does if cmd is left to the server.
+func (s *session) authenticate(cmd resp.Command, v Verb, l login) bool {
+	who := upstream.User{}
+	switch s.knows(l.user, l.password) {
 	case right:
-		return s.become(upstream.User{})
 	case wrong:
 		s.refuseCredentials(redcon.AppendError(nil, textWrongPass))
 		return false
+	default:
+		question := cmd.Raw
+		if v == VerbHello {
+			question = authRequest(l.user, l.password)
+		}
+		var ok bool
+		if who, ok = s.identify(l.user, l.password, question); !ok {
+			return false
+		}
 	}
-	proven, ok := s.identify(user, password, question)
-	return ok && s.become(proven)
+	became, refusal := s.become(who)
+	switch {
+	case refusal == nil:
+	case s.authed && refusal.Step == "SELECT":
+		s.loginHere(cmd, v)
+	default:
+		s.answer(refusal.Reply)
+	}
+	return became
 }
 
 func (s *session) setAuthed() {

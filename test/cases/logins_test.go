@@ -80,3 +80,24 @@ func TestLargeLoginsLeaveNothingBehind(t *testing.T) {
 	c.replies(wrongPass)
 	isWholly(t, c, "alice", "alice:k")
 }
+
+// A client keeps its database when it becomes a user who may not SELECT. RESET makes it anybody's again.
+func TestLoginsKeepTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Do("ACL", "SETUSER", "bob", "on", ">bp", "~*", "&*", "+@all", "-select")
+	f := startProxy(t, s.Addr())
+	for _, login := range []string{"AUTH bob bp", "HELLO 2 AUTH bob bp", "HELLO 3 AUTH bob bp SETNAME b"} {
+		c := f.client()
+		c.sends(spoken([]string{"SELECT 3", "SET k 3", login, "ACL WHOAMI", "GET k", "SELECT 0", "RESET", "ACL WHOAMI", "GET k", "QUIT"}))
+		said := untilEnd(c)
+		rest := said
+		for _, want := range []string{"+OK\r\n+OK\r\n", bulk("bob") + bulk("3"), "-NOPERM", "+RESET\r\n" + bulk("default")} {
+			_, behind, found := strings.Cut(rest, want)
+			if !found {
+				t.Fatalf("%s: no %q in %q", login, want, said)
+			}
+			rest = behind
+		}
+	}
+}
