@@ -132,7 +132,8 @@ func (r *rearm) goOn(lost error) {
 			continue
 		}
 		ctx, cancel := s.p.within(patience)
-		c, err := s.hub.borrow(ctx)
+		// As a stranger's: thousands may have lost theirs at a time, and would stand before everybody else.
+		c, err := s.hub.take(ctx, (*spares).shift, claim{use: useHold})
 		cancel()
 		if err == nil && r.sendOver(c, left) {
 			return
