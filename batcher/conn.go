@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -133,6 +134,7 @@ type Conn struct {
 	shared    atomic.Bool            // coalesce, and let giant replies retire it
 	aims      atomic.Int32           // see Aim
 	found     atomic.Pointer[string] // see Found
+	unshared  atomic.Int64           // nanotime of when it was turned into a private one; 0: never
 	opened    int64                  // when
 
 	busySince atomic.Int64 // when the silence began that the watchdog measures; 0: nothing owed
@@ -371,6 +373,15 @@ func (c *Conn) Share(policy PolicyConfig, rtt time.Duration) bool {
 // false if the connection is lost or still owes something.
 func (c *Conn) Unshare() bool { return c.recast("private", nil) }
 
+// Unshared is how long ago the connection was turned into a private one; very long if it never was.
+func (c *Conn) Unshared() time.Duration {
+	at := c.unshared.Load()
+	if at == 0 {
+		return math.MaxInt64
+	}
+	return time.Duration(nanotime() - at)
+}
+
 // recast gives an idle connection another role.
 func (c *Conn) recast(kind string, policy *Policy) bool {
 	c.mu.Lock()
@@ -385,6 +396,7 @@ func (c *Conn) recast(kind string, policy *Policy) bool {
 	c.activity.Reset()
 	if policy == nil {
 		c.slim()
+		c.unshared.Store(nanotime())
 	}
 	c.epoch++
 	c.seats.Store(0)

@@ -86,7 +86,7 @@ func (s *spares) failing() bool { return s.trouble != nil }
 // handOut gives what is idle to those who wait and may have it now. The lock is held.
 func (s *spares) handOut() {
 	for len(s.idle) > 0 {
-		w := s.nextWaiter(false)
+		w := s.nextWaiter(false, fromLane(s.idle[len(s.idle)-1].conn))
 		if w == nil {
 			return
 		}

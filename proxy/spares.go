@@ -48,18 +48,33 @@ func (s *spares) last() *batcher.Conn {
 	return c
 }
 
-// shift takes the spare that was used the longest time ago, or nil.
+// shift takes the spare that was used the longest time ago, or nil, for a use that may end the
+// connection or keep it: none that was a lane a moment ago, see fromLane.
 func (s *spares) shift() *batcher.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.idle) == 0 {
-		return nil
-	}
-	c := s.idle[0].conn
-	s.idle = append(s.idle[:0], s.idle[1:]...)
-	s.low = min(s.low, len(s.idle))
-	return c
+	return s.first()
 }
+
+// first is shift with the lock held.
+func (s *spares) first() *batcher.Conn {
+	for i := range s.idle {
+		c := s.idle[i].conn
+		if fromLane(c) {
+			continue
+		}
+		s.idle = append(s.idle[:i], s.idle[i+1:]...)
+		s.low = min(s.low, len(s.idle))
+		return c
+	}
+	return nil
+}
+
+// askedFor is for how long those who have written on a lane may ask about that, with WAIT, after
+// another's WAIT has made a private connection of it.
+const askedFor = time.Second
+
+func fromLane(c *batcher.Conn) bool { return c.Unshared() < askedFor }
 
 // push makes a connection idle that was given back, or hands it to who has waited longest.
 func (s *spares) push(c *batcher.Conn) { s.add(c, false) }
@@ -68,7 +83,7 @@ func (s *spares) push(c *batcher.Conn) { s.add(c, false) }
 func (s *spares) add(c *batcher.Conn, dialled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.nextWaiter(dialled); w != nil {
+	if w := s.nextWaiter(dialled, fromLane(c)); w != nil {
 		w.served <- served{conn: c}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"streamproxy/batcher"
 	"streamproxy/internal/redistest"
+	"streamproxy/internal/upstream"
 )
 
 // Spares are used from the warm end and trimmed from the cold one.
@@ -159,5 +160,42 @@ func TestGiveBackToNobody(t *testing.T) {
 	case <-conn.Done():
 	case <-time.After(patience):
 		t.Error("the connection is kept")
+	}
+}
+
+// A connection that was a lane a moment ago is lent for nothing that may end it: others may still ask
+// how far what they wrote on it has come.
+func TestWhatWasALaneIsNotHeld(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, nil)
+	until(t, "the server to be known", p.health.up.Load)
+	h := p.hubOf(upstream.Key{Proto: 2})
+	defer p.leaveHub(h)
+	lane, err := h.lane(0).Await(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s spares
+	lane.Retire()
+	if !lane.Unshare() {
+		t.Fatal("it is not empty")
+	}
+	s.push(lane)
+	if c := s.shift(); c != nil {
+		t.Error("it is taken to be held")
+	}
+	_, w := s.reserve((*spares).shift, claim{regular: true, use: useHold})
+	if w == nil {
+		t.Error("it is lent to who blocks")
+	}
+	if c := s.pop(); c != lane {
+		t.Fatal("nobody gets it")
+	}
+	s.push(lane)
+	if len(w.served) != 0 {
+		t.Error("it is handed to who blocks")
+	}
+	if _, brief := s.reserve((*spares).pop, claim{}); brief != nil {
+		t.Error("a moment's use does not get it")
 	}
 }

@@ -38,7 +38,11 @@ func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batche
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lendsNow(who) {
-		if c := s.last(); c != nil { // it came meanwhile
+		again := s.last
+		if who.use == useHold {
+			again = s.first
+		}
+		if c := again(); c != nil { // it came meanwhile
 			return c, nil
 		}
 	}
@@ -51,13 +55,14 @@ func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batche
 }
 
 // nextWaiter takes out of the queue whose turn it is, of those who may have the connection: everybody
-// one that was dialled, not everybody one that was given back. It returns nil if there is none. The
-// lock is held.
-func (s *spares) nextWaiter(dialled bool) *waiter {
-	may := func(w *waiter) bool { return dialled || s.lendsAgain(w.claim) }
+// one that was dialled, not everybody one that was given back, and nobody who may end it one that was
+// a lane. It returns nil if there is none. The lock is held.
+func (s *spares) nextWaiter(dialled, lane bool) *waiter {
+	fits := func(w *waiter) bool { return !lane || w.use != useHold }
+	may := func(w *waiter) bool { return fits(w) && (dialled || s.lendsAgain(w.claim)) }
 	i := -1
 	if s.servings++; s.servings%2 == 1 {
-		i = slices.IndexFunc(s.waiting, func(w *waiter) bool { return w.regular })
+		i = slices.IndexFunc(s.waiting, func(w *waiter) bool { return w.regular && fits(w) })
 	}
 	if i < 0 {
 		i = slices.IndexFunc(s.waiting, may)
