@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"runtime"
 	"strconv"
 
 	"streamproxy/internal/resp"
@@ -13,6 +14,10 @@ import (
 // another way, see login.go; and what is denied. What the proxy cannot frame, and the server
 // perhaps can, does not pass at all: it may be any of them.
 
+// siftTurn is how many commands are looked at before others get the processor: a chunk may hold
+// thousands, and there may be many clients that send such chunks all the time.
+const siftTurn = 128
+
 // sift passes on what the commands at the start of b may, up to and including a RESET,
 // and returns how many bytes that took. The end of its connection is told by its reader,
 // so an error needs no handling here.
@@ -22,10 +27,12 @@ func (s *session) sift(b []byte) (n int) {
 	}
 	out := takeBuffer()
 	defer out.release()
-	for stop := false; n < len(b) && !stop; {
+	for turn, stop := 1, false; n < len(b) && !stop; turn++ {
 		var m int
 		m, stop = s.siftOne(out, b[n:])
-		n += m
+		if n += m; turn%siftTurn == 0 {
+			runtime.Gosched()
+		}
 	}
 	s.passOn(out)
 	if s.unframed {
