@@ -45,9 +45,8 @@ func TestCase61FirstUnknownOthersNotSent(t *testing.T) {
 	s := redistest.Start(t)
 	link := startLink(t, s.Addr())
 	f := startProxy(t, link.Addr())
-	c, filler := f.client(), f.client()
-	watch := &client{s.Client(), t}
-	c.gets("+PONG\r\n", "PING")
+	c, watch := f.client(), &client{s.Client(), t}
+	f.client().gets("$-1\r\n", "GET", "none") // the newcomers' lane is there, which both others share
 	for _, d := range []netlab.Dir{netlab.ToClient, netlab.ToUpstream} {
 		link.Stall(d)
 		if d == netlab.ToClient {
@@ -55,7 +54,7 @@ func TestCase61FirstUnknownOthersNotSent(t *testing.T) {
 			eventually(t, "the server counts", func() bool { return watch.ask("GET", "a") == bulk("1") })
 		}
 	}
-	fill(t, filler)
+	fill(t, f)
 	c.sends(redistest.Command("INCR", "b") + redistest.Command("INCR", "c"))
 	link.Reset()
 	link.Resume(netlab.ToClient)
@@ -64,13 +63,21 @@ func TestCase61FirstUnknownOthersNotSent(t *testing.T) {
 	c.gets("*3\r\n"+bulk("1")+"$-1\r\n$-1\r\n", "MGET", "a", "b", "c")
 }
 
-// fill sends large commands until nobody has taken any for a while.
-func fill(t *testing.T, c *client) {
+// fill sends a large command over each of many clients, more than sockets hold, and returns when the
+// last has been taken for a while. A second one of the same client would travel apart.
+func fill(t *testing.T, f *front) {
 	t.Helper()
 	var taken atomic.Int64
-	go func() { // ends with the connection
+	clients := make([]*client, 400)
+	for i := range clients {
+		clients[i] = f.client()
+	}
+	go func() { // ends with the connections
 		set := redistest.Command("SET", "filler", strings.Repeat("x", 60<<10))
-		for c.Send(set) == nil {
+		for _, c := range clients {
+			if c.Send(set) != nil {
+				return
+			}
 			taken.Add(1)
 		}
 	}()
