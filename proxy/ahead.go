@@ -18,7 +18,7 @@ import (
 func (s *session) mayLast() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.busy && (s.resetting || s.active != nil && s.active.patient)
+	return s.busy && (s.resetting || s.blocks())
 }
 
 // mayRead reports whether the reader, which holds much, is to read on.

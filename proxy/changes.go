@@ -111,10 +111,7 @@ func (s *session) rekey(key upstream.Key) {
 	if key == s.key {
 		return
 	}
-	h := s.p.hubOf(key)
-	s.p.leaveHub(s.hub)
-	s.key, s.hub = key, h
-	s.home.Store(h)
+	s.settleAt(s.p.hubOf(key))
 }
 
 // enterAs finds the key's user for credentials that the server has just accepted, and counts the
@@ -125,8 +122,7 @@ func (s *session) enterAs(l login, user *upstream.User) bool {
 	itself := l.user == s.p.ownUser() && !s.p.anonymous()
 	if !itself && s.knows(l.user, l.password) != right {
 		entered = s.p.identities.user(l.user, l.password)
-		if !s.p.identities.enter(entered, l.password) {
-			s.p.met(LimitMemory, "credentials refused", "client", s.remote(), "bytes", len(l.user)+len(l.password))
+		if !s.enter(entered, l.password) {
 			return false
 		}
 	}

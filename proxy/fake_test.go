@@ -398,3 +398,10 @@ func until(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+// otherHub is the hub of a database where nobody is yet.
+func (p *testProxy) otherHub() *hub {
+	key := p.defaultKey()
+	key.DB = 5
+	return p.hubOf(key)
+}

@@ -109,6 +109,15 @@ func (ids *identities) enter(user upstream.User, password string) bool {
 	return true
 }
 
+// enter is identities.enter for the session, and tells of a refusal.
+func (s *session) enter(user upstream.User, password string) bool {
+	entered := s.p.identities.enter(user, password)
+	if !entered {
+		s.p.met(LimitMemory, "credentials refused", "client", s.remote(), "bytes", len(user.Name)+len(password))
+	}
+	return entered
+}
+
 // sameSecret compares two secrets in a time that tells neither where they differ nor
 // how long they are. Every comparison of passwords is made here, or by their salted digests.
 func sameSecret(a, b string) bool {
@@ -197,8 +206,7 @@ func (s *session) identify(name, password string, question []byte) (user upstrea
 			return upstream.User{}, true
 		}
 		first := !ids.has(user)
-		if !ids.enter(user, password) {
-			s.p.met(LimitMemory, "credentials refused", "client", s.remote(), "bytes", len(name)+len(password))
+		if !s.enter(user, password) {
 			s.answer(redcon.AppendError(nil, textNoRoom))
 			return user, false
 		}

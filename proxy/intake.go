@@ -255,18 +255,17 @@ func (s *session) held() bool {
 // the end of its sending direction, as at Redis; any other is answered first, and then the
 // rest of what was sent.
 func (s *session) givenUp(fd int) bool {
-	if s.blocks() {
+	s.mu.Lock()
+	blocks := s.blocks()
+	s.mu.Unlock()
+	if blocks {
 		return peerClosed(fd)
 	}
 	return peerReset(fd)
 }
 
-// blocks reports whether a command that may block is under way.
-func (s *session) blocks() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.active != nil && s.active.patient
-}
+// blocks reports whether a command that may block is under way. The lock is held.
+func (s *session) blocks() bool { return s.active != nil && s.active.patient }
 
 // hungUp notes the end of a connection that is not read from. It returns true if the
 // client is gone.

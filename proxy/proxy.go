@@ -211,8 +211,7 @@ func (p *Proxy) hubOf(key upstream.Key) *hub {
 		h = newHub(p, key)
 		p.hubs[key] = h
 	}
-	h.users++
-	p.unused.note(h, true)
+	p.countUsers(h, 1)
 	p.mu.Unlock()
 	if p.stopping() {
 		h.close() // Close may have missed it
@@ -223,20 +222,22 @@ func (p *Proxy) hubOf(key upstream.Key) *hub {
 // enterHub is hubOf for a hub that is known.
 func (p *Proxy) enterHub(h *hub) {
 	p.mu.Lock()
-	h.users++
-	p.unused.note(h, p.hubs[h.key] == h)
+	p.countUsers(h, 1)
 	p.mu.Unlock()
+}
+
+// countUsers books users of a hub, which is one of the unused when it has none. The lock is held.
+func (p *Proxy) countUsers(h *hub, n int) {
+	h.users += n
+	p.unused.note(h, p.hubs[h.key] == h)
 }
 
 // leaveHub ends what hubOf began. A hub that nobody uses and that has no connection
 // is forgotten, or every database somebody asks for in vain would be dialled for ever.
 func (p *Proxy) leaveHub(h *hub) {
 	p.mu.Lock()
-	h.users--
+	p.countUsers(h, -1)
 	left := h.users <= 0
-	if left {
-		p.unused.note(h, p.hubs[h.key] == h)
-	}
 	if left && h.key.User.Proven() {
 		p.cool(h) // nobody's password is left to dial with
 	}

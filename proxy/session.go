@@ -248,7 +248,7 @@ func (s *session) finishReplies() {
 
 // abandoned reports whether the command under way may block and its client has ended
 // the connection: as at Redis, nobody waits for that reply. The lock is held.
-func (s *session) abandoned() bool { return s.readEOF && s.active != nil && s.active.patient }
+func (s *session) abandoned() bool { return s.readEOF && s.blocks() }
 
 // lingerTime bounds how long the end of a connection waits for its client.
 const lingerTime = time.Second

@@ -113,7 +113,7 @@ func (p *Proxy) lastActivity(now time.Time) (last time.Time) {
 func (s *session) owed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unheard || !s.answeredAll() && (s.active == nil || !s.active.patient)
+	return s.unheard || !s.answeredAll() && !s.blocks()
 }
 
 // answeredAll reports whether nothing that was read of the client waits, upstream or

@@ -138,9 +138,7 @@ func TestHubsAreForgotten(t *testing.T) {
 func TestGiveBackToNobody(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, nil)
-	key := p.defaultKey()
-	key.DB = 5
-	h := p.hubOf(key)
+	h := p.otherHub()
 	ctx, cancel := p.within(patience)
 	defer cancel()
 	conn, err := h.borrow(ctx)

@@ -97,10 +97,15 @@ func (s *session) tryMove(key upstream.Key) (moved bool, refusal *upstream.Hands
 		return false, nil
 	}
 	s.dropLane()
-	s.p.leaveHub(s.hub)
-	s.key, s.hub = key, h
-	s.home.Store(h)
+	s.settleAt(h)
 	return true, nil
+}
+
+// settleAt makes the session, which has left everything of its key's, one of a hub that counts it.
+func (s *session) settleAt(h *hub) {
+	s.p.leaveHub(s.hub)
+	s.key, s.hub = h.key, h
+	s.home.Store(h)
 }
 
 // hello understands HELLO [2|3 [AUTH user password] [SETNAME name]].

@@ -163,9 +163,7 @@ func TestUnusedGoForClients(t *testing.T) {
 func TestUsedHubsStay(t *testing.T) {
 	f := startFake(t)
 	p := startProxy(t, f, nil)
-	key := p.defaultKey()
-	key.DB = 5
-	h := p.hubOf(key)
+	h := p.otherHub()
 	ctx, cancel := p.within(patience)
 	defer cancel()
 	lane, err := h.lane(0).Await(ctx)
@@ -195,7 +193,7 @@ func TestUsedHubsStay(t *testing.T) {
 	<-w.done
 	until(t, "it to be given up", func() bool { return p.discard(h) })
 	<-lane.Done()
-	if len(p.unusedHubs()) != 0 || p.hubs[key] != nil {
+	if len(p.unusedHubs()) != 0 || p.hubs[h.key] != nil {
 		t.Error("it is listed yet")
 	}
 	p.enterHub(h) // as one of its connections does that comes back late

@@ -137,8 +137,7 @@ func (p *Proxy) takeSpare(c *batcher.Conn) *hub {
 	defer p.mu.Unlock()
 	for _, h := range p.hubs {
 		if h.spares.take(c) {
-			h.users++
-			p.unused.note(h, true)
+			p.countUsers(h, 1)
 			return h
 		}
 	}

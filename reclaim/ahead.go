@@ -40,10 +40,15 @@ func (e *Engine) arrive(a *ahead) {
 // spoil lets nothing be held of the streams under way that a command concerns. The lock is
 // held.
 func (e *Engine) spoil(concerned func(targetKey) bool) {
+	e.underWay(concerned, func(a *ahead, i int) { a.spoiled[i] = true })
+}
+
+// underWay marks the wishes under way that a command concerns. The lock is held.
+func (e *Engine) underWay(concerned func(targetKey) bool, mark func(a *ahead, i int)) {
 	for a := range e.aheads {
 		for i, w := range a.wishes {
 			if concerned(w.p.target.targetKey) {
-				a.spoiled[i] = true
+				mark(a, i)
 			}
 		}
 	}

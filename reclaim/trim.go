@@ -42,13 +42,7 @@ func (e *Engine) trim(db int, stream string) {
 			b.trimmed = true
 		}
 	}
-	for a := range e.aheads {
-		for i, w := range a.wishes {
-			if concerned(w.p.target.targetKey) {
-				a.trimmed[i] = true
-			}
-		}
-	}
+	e.underWay(concerned, func(a *ahead, i int) { a.trimmed[i] = true })
 }
 
 // trimmed takes note of a command that may be an XADD which deletes, and returns what to call with
