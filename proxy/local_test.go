@@ -113,7 +113,7 @@ func TestPagesStopAtTheMemoryLimit(t *testing.T) {
 
 // Answers that wait for an earlier reply count as memory, and stop there too.
 func TestAnswersBehindAReplyStopAtTheMemoryLimit(t *testing.T) {
-	const limit, asked = 1 << 20, 1000
+	const limit, asked = 8 << 20, 1000
 	name := strings.Repeat("n", 30<<10)
 	f := startFake(t)
 	slow := make(chan *fakeConn, 1)

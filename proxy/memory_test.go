@@ -153,6 +153,8 @@ func TestTablesOfArgumentsDoNotStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the client to be waited for", s.parked.Load)
+	s.mu.Lock() // the reader takes it too, before it drops the table at its end
+	defer s.mu.Unlock()
 	if n := s.scan.Extra(); n != 0 || p.buffered.Load() != 0 {
 		t.Errorf("%d bytes are kept, %d count", n, p.buffered.Load())
 	}

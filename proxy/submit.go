@@ -319,8 +319,8 @@ func (s *session) withinLimits() bool {
 		return true
 	case kept > s.p.cfg.ClientBufferLimit, s.outstanding >= maxOutstanding:
 		return false
-	case kept > largeBacklog:
-		return s.outstanding < fewOutstanding
+	case kept > largeBacklog && s.outstanding >= fewOutstanding:
+		return false
 	}
 	return kept == 0 || !s.p.crowded()
 }

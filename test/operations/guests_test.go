@@ -32,8 +32,11 @@ func invite(t *testing.T, server *redistest.Server, p *proxytest.Process) *guest
 	if err := g.blocked.SendCommand("BLPOP", "nothing", "0"); err != nil {
 		t.Fatal(err)
 	}
+	proxytest.Eventually(t, "a blocked client", func() bool { return server.Info("clients", "blocked_clients") == "1" })
 	g.worker = hire(t, server, p)
-	proxytest.Eventually(t, "two blocked clients", func() bool { return server.Info("clients", "blocked_clients") == "2" })
+	proxytest.Eventually(t, "a worker that has read", func() bool {
+		return strings.Contains(server.Do("XINFO", "CONSUMERS", "work", "group"), "worker")
+	})
 	return g
 }
 
