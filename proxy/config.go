@@ -34,7 +34,8 @@ type Config struct {
 
 	// PrivateMax bounds private connections used by transactions.
 	PrivateMax int
-	// PrivateMinIdle is how many private connections per key wait ready-dialled.
+	// PrivateMinIdle is how many private connections per key wait ready-dialled. As many again stay
+	// for a while after one was used.
 	PrivateMinIdle int
 	// SharedCommands names unknown or module commands that may share a lane.
 	SharedCommands []string

@@ -24,6 +24,7 @@ type hub struct {
 
 	typical  typical // size of a reply
 	borrowed atomic.Bool
+	taken    atomic.Int64 // unix nanoseconds: when a private connection was asked for last
 	novices  *semaphore.Weighted
 
 	users   int           // sessions; Proxy.mu guards it
@@ -179,6 +180,7 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 
 // take is borrow with a way to choose among the spares, for who claims one so.
 func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, who claim) (*batcher.Conn, error) {
+	h.taken.Store(time.Now().UnixNano())
 	if h.borrowed.Swap(true) { // who comes once, and is another then, needs no spares
 		h.p.warm.Store(h)
 	}
@@ -218,11 +220,16 @@ func (h *hub) add(c *batcher.Conn, dialled bool) {
 }
 
 // trim closes spares that have been idle for long, beyond those that the key in use
-// keeps ready, and those that transactions needed lately.
+// keeps ready, and those that transactions needed lately. In the place of each that is in use another
+// is dialled: of those as many again stay for a while, or a client that comes every few seconds would
+// have one closed behind it and one dialled each time.
 func (h *hub) trim(now time.Time) {
 	keep := 0
 	if h.p.warm.Load() == h {
 		keep = h.p.cfg.PrivateMinIdle + max(h.p.txPeak.recent()-len(h.p.txSlots), 0)
+		if now.Sub(time.Unix(0, h.taken.Load())) < peakSpan {
+			keep += h.p.cfg.PrivateMinIdle
+		}
 	}
 	if h.p.room.full() {
 		keep = max(keep, keptFull)

@@ -55,6 +55,38 @@ func TestSparesInUseAreNoSurplus(t *testing.T) {
 	}
 }
 
+// What was dialled in the place of a spare in use is not closed when that comes back, while such use
+// goes on: it would be dialled again the next time.
+func TestSparesOutliveAPauseInUse(t *testing.T) {
+	p := startProxy(t, startFake(t), nil)
+	h := p.hubOf(p.defaultKey())
+	defer p.leaveHub(h)
+	p.warm.Store(h)
+	c, err := h.borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled := func(n int) func() bool {
+		return func() bool {
+			h.spares.mu.Lock()
+			defer h.spares.mu.Unlock()
+			return len(h.spares.idle) == n && h.spares.dialing == 0
+		}
+	}
+	until(t, "others in its place", settled(p.cfg.PrivateMinIdle))
+	h.giveBack(c)
+	for i := range 4 { // a look is needed to see that none is in use
+		h.trim(time.Now().Add(spareIdle + time.Duration(i)*time.Second))
+	}
+	if n := h.spares.len(); n != p.cfg.PrivateMinIdle+1 {
+		t.Errorf("%d spares after a pause, want one more than are kept ready", n)
+	}
+	h.trim(time.Now().Add(peakSpan + time.Second))
+	if n := h.spares.len(); n != p.cfg.PrivateMinIdle {
+		t.Errorf("%d spares after a long one", n)
+	}
+}
+
 // Dials under way count as spares, so that no more are begun than are wanted.
 func TestWantMore(t *testing.T) {
 	var s spares

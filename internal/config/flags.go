@@ -152,7 +152,7 @@ func privateFlags(c *Config) Group {
 		{Name: "private-max", Arg: "N", field: intField(&c.PrivateMax, 1, maxCount),
 			Help: "Private connections for transactions at a time; blocking and subscribed clients are bounded by --maxclients instead."},
 		{Name: "private-min-idle", Arg: "N", field: intField(&c.PrivateMinIdle, 0, 1000),
-			Help: "Private connections kept ready-dialled per user, database and protocol version."},
+			Help: "Private connections kept ready-dialled per user, database and protocol version. As many again stay open for half a minute after one was used."},
 		{Name: "shared-commands", Arg: "NAMES", field: listField(&c.SharedCommands, proxy.CheckShared),
 			Help: "Module or unknown commands, separated by commas, that may share a connection: they must neither block nor change the connection's state."},
 	}}

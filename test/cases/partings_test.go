@@ -102,7 +102,7 @@ func TestCase42ServerClosesIdleConnections(t *testing.T) {
 		}
 		eventually(t, "the server has closed them all, and there are others", func() bool {
 			now, st := connections(s), f.Stats()
-			return !slices.ContainsFunc(now, func(id string) bool { return slices.Contains(before, id) }) && st.Lanes == 2 && st.PrivateIdle == 2
+			return !slices.ContainsFunc(now, func(id string) bool { return slices.Contains(before, id) }) && st.Lanes == 2 && st.PrivateIdle >= 2
 		})
 		other.gets(bulk("v"), "GET", "k")
 		c.gets("+OK\r\n", "WATCH", "k")
