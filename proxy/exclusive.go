@@ -59,9 +59,14 @@ type exclusive struct {
 
 	seg *segment
 	// Under the session's mu.
-	settled  bool // the reply has been taken, the connection's fate is decided
-	left     bool // the client has left: whoever calls the command back decides
-	bodyOpen bool // the command's last byte has not been sent
+	settled bool // the reply has been taken, the connection's fate is decided
+	left    bool // the client has left: whoever calls the command back decides
+	// Of a command whose client has ended its sending direction, see farewell.go.
+	farewell  bool // it is called back
+	forsaken  bool // that does not succeed, and nobody waits
+	unblocked bool // a call has ended it, or may have
+	calls     int  // on their way
+	bodyOpen  bool // the command's last byte has not been sent
 	// reply is what a read of a group brought, for its give-back.
 	reply    []byte
 	answered time.Time // when it had come
@@ -186,6 +191,9 @@ func (s *session) begin(e *exclusive) *exclusive {
 	n := max(e.commands, 1)
 	g := &segment{s: s, left: n, rewrite: e.rewrite, mute: e.mute, shared: e.commands > 0, elements: e.elements}
 	g.done = func(prefix []byte, err error) { s.finish(e, prefix, err) }
+	if e.patient {
+		g.waits = e
+	}
 	if e.watch != nil || e.verb == VerbXReadGroup {
 		g.tee = &e.reply
 	}

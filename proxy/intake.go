@@ -235,7 +235,7 @@ func (s *session) held() bool {
 	s.suspended = s.busy
 	s.wasBusy = s.busy
 	reset, busy := s.wasReset, s.busy
-	s.ending = s.ending || s.torn
+	s.ending = s.ending || s.torn || s.departed
 	s.wasReset = false
 	if reset {
 		s.resetting = false
@@ -251,17 +251,17 @@ func (s *session) held() bool {
 }
 
 // givenUp reports whether the client of a connection that is not read from is gone, though
-// there may be bytes left to read before its end. Under a command that may block it is with
-// the end of its sending direction, as at Redis; any other is answered first, and then the
-// rest of what was sent.
+// there may be bytes left to read before its end. Under a command that may block the end of
+// its sending direction may be enough, as at Redis, see farewell.go; any other is answered
+// first, and then the rest of what was sent.
 func (s *session) givenUp(fd int) bool {
 	s.mu.Lock()
 	blocks := s.blocks()
 	s.mu.Unlock()
-	if blocks {
-		return peerClosed(fd)
+	if blocks && peerClosed(fd) {
+		s.bidFarewell()
 	}
-	return peerReset(fd)
+	return s.forsaken() || peerReset(fd)
 }
 
 // blocks reports whether a command that may block is under way. The lock is held.
@@ -334,7 +334,7 @@ func (s *session) pending() (some bool) {
 }
 
 // runHeld executes what is held when the client has ended its sending direction. What
-// stands behind a command that may block is not: its client is taken for gone.
+// stands behind a command that is blocked is not: its client is taken for gone.
 func (s *session) runHeld() {
 	for s.unexecuted() > 0 && !s.ending && s.awaitFree() {
 		before := s.unexecuted()
@@ -349,10 +349,15 @@ func (s *session) runHeld() {
 func (s *session) awaitFree() bool {
 	s.flushLocal()
 	s.endReset()
+	last := s.lastBlocking()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.waitProgress(func() bool { return !s.busy || s.abandoned() }, 0)
-	return !s.busy && !s.closed
+	free := !s.busy && !s.closed && !s.departed
+	s.mu.Unlock()
+	if free {
+		s.seeTaken(last)
+	}
+	return free
 }
 
 // resume executes what was held while a private connection was busy.

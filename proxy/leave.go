@@ -44,7 +44,9 @@ const unblockPatience = 5 * time.Second
 // entry already, which would then be nobody's. CLIENT UNBLOCK makes the server
 // answer; what the answer brought is given back at the session's end, see freshEntries.
 func (s *session) callBack(e *exclusive) {
-	s.unblock(e)
+	if !s.calledBack(e) {
+		s.unblock(e)
+	}
 	select {
 	case <-e.ended:
 	case <-s.p.closing:
@@ -58,6 +60,13 @@ func (s *session) callBack(e *exclusive) {
 	default:
 		s.giveBack(e)
 	}
+}
+
+// calledBack reports whether a command is being called back already.
+func (s *session) calledBack(e *exclusive) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.farewell
 }
 
 // unblock repeats CLIENT UNBLOCK, with growing pauses, until the command has
@@ -76,9 +85,12 @@ func (s *session) unblock(e *exclusive) {
 			// sending side has to do.
 			if waitsForEver(e.cmd) {
 				s.endSending(e)
+			} else {
+				s.forsakeClient(e)
 			}
 			return
 		case err != nil && !upstream.Busy(err):
+			s.forsakeClient(e)
 			s.p.checkNow() // a server that is silent for long is not waited for, see giveUp
 		}
 		select {
@@ -96,6 +108,7 @@ func (s *session) unblock(e *exclusive) {
 func (s *session) endSending(e *exclusive) {
 	if c := s.aim(e); c != nil {
 		_ = c.CloseWrite() // a closed one has ended
+		s.landed(e, true)
 	}
 }
 

@@ -94,7 +94,7 @@ func (r *parkedRead) again(block time.Duration) {
 func (r *parkedRead) clientLeft() bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.e.left || r.s.closed || r.s.gone
+	return r.e.left || r.e.farewell || r.s.closed || r.s.gone
 }
 
 // watchParked calls a blocked read back when reclaim has something for it.

@@ -97,7 +97,7 @@ func (r *rearm) Fail(n int, err error) {
 func (r *rearm) over() bool {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.e.left || r.s.closed || r.s.p.stopping()
+	return r.e.left || r.e.farewell || r.s.closed || r.s.p.stopping()
 }
 
 // goOn sends the read again, or ends it as its time is up. It fails if it may have been

@@ -33,7 +33,7 @@ func fragile(server, version string) bool {
 }
 
 // aim returns the connection that e is on, on which nothing else will be sent before the
-// call that the caller is about to make has landed; nil if e has its reply already, and
+// call that the caller is about to make, and to tell landed of, has landed; nil if e has its reply already, and
 // the connection may be another's.
 func (s *session) aim(e *exclusive) *batcher.Conn {
 	s.mu.Lock()
@@ -42,6 +42,7 @@ func (s *session) aim(e *exclusive) *batcher.Conn {
 		return nil
 	}
 	e.conn.Aim()
+	e.calls++
 	return e.conn
 }
 
@@ -57,13 +58,15 @@ func (s *session) recall(e *exclusive) error {
 	by, err := s.p.witness(ctx, s.home.Load().key, c)
 	if err != nil {
 		c.Landed() // it was not sent
+		s.landed(e, false)
 		return err
 	}
 	careful := e.recalled != nil && !counts(e.cmd) && s.p.fragile.Load()
 	if careful {
 		e.recalled.Store(true)
 	}
-	err = s.p.askUnblock(ctx, by, c, careful)
+	hit, err := s.p.askUnblock(ctx, by, c, careful)
+	s.landed(e, hit)
 	if err == nil && !careful || upstream.Refused(err) || upstream.Busy(err) {
 		c.Landed()
 	}
@@ -75,14 +78,18 @@ func counts(cmd resp.Command) bool {
 	return cmd.Len() > 0 && (fold(cmd.Arg(0), "wait") || fold(cmd.Arg(0), "waitaof"))
 }
 
-// askUnblock sends CLIENT UNBLOCK for c over a connection to the same server.
-func (p *Proxy) askUnblock(ctx context.Context, by, c *batcher.Conn, careful bool) error {
+// askUnblock sends CLIENT UNBLOCK for c over a connection to the same server, and reports whether that
+// has ended a command there, or may have.
+func (p *Proxy) askUnblock(ctx context.Context, by, c *batcher.Conn, careful bool) (hit bool, err error) {
 	unblock := []string{"CLIENT", "UNBLOCK", strconv.FormatInt(c.ID(), 10)}
 	if careful {
 		unblock = append(unblock, "ERROR")
 	}
-	_, err := p.ask(ctx, by, unblock...)
-	return err
+	reply, err := p.ask(ctx, by, unblock...)
+	if err != nil {
+		return !upstream.Refused(err) && !upstream.Busy(err), err
+	}
+	return string(reply) != ":0\r\n", nil
 }
 
 // forsake calls back what is blocked on a connection that is lost, if the server still knows
@@ -91,7 +98,7 @@ func (p *Proxy) askUnblock(ctx context.Context, by, c *batcher.Conn, careful boo
 func (s *session) forsake(ctx context.Context, c *batcher.Conn) error {
 	by, err := s.p.witness(ctx, s.home.Load().key, c)
 	if err == nil {
-		err = s.p.askUnblock(ctx, by, c, s.p.fragile.Load())
+		_, err = s.p.askUnblock(ctx, by, c, s.p.fragile.Load())
 	}
 	if errors.Is(err, errStranger) || upstream.Refused(err) || upstream.Denied(err) {
 		return nil

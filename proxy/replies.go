@@ -33,6 +33,8 @@ type segment struct {
 	prefix []byte
 	// tee, if set, collects what arrives, up to teeLimit.
 	tee *[]byte
+	// waits, if set, is the command that may block which the reply is to.
+	waits *exclusive
 	// elements, if set, reads along.
 	elements *elements
 	// handout, if set, is what the reply carries.
@@ -119,6 +121,9 @@ func (s *session) append(b []byte) {
 // Reply implements batcher.Sink.
 func (g *segment) Reply(b []byte, done, open int) {
 	s := g.s
+	if done > 0 && g.waits != nil && g.withhold(b, done, open) {
+		return
+	}
 	s.mu.Lock()
 	if g.done != nil && len(g.prefix) < prefixSize {
 		g.prefix = append(g.prefix, b[:min(len(b), prefixSize-len(g.prefix))]...)
@@ -132,6 +137,11 @@ func (g *segment) Reply(b []byte, done, open int) {
 	if g.handout != nil { // dropped at the session's end, if that has come
 		s.handouts = append(s.handouts, handout{s.appended, g.handout})
 		g.handout = nil
+	}
+	if done > 0 && g.waits != nil && g.waits.departs(g.prefix) {
+		s.departed = true
+		s.cutOpen(g) // too short to have been sent
+		b = nil
 	}
 	switch {
 	case s.closed:
@@ -190,9 +200,11 @@ func (g *segment) Fail(n int, err error) {
 	// Torn: its beginning has left, so nothing may follow, least of all an error.
 	torn := !s.cutOpen(g) && s.seal()
 	reply := failureReply(err)
+	departed := g.waits != nil && g.waits.farewell && g.waits.unblocked // we have ended that connection
+	s.departed = s.departed || departed
 	for range n {
 		switch {
-		case s.closed || g.mute:
+		case s.closed || g.mute || departed:
 		case s.head == g && g.rewrite == nil:
 			s.append(reply)
 		default:

@@ -124,6 +124,7 @@ type session struct {
 	progress     uint64
 	waiters      int  // goroutines in cond.Wait
 	closed       bool // no byte is written any more
+	departed     bool // the client ended its sending direction under a command that was blocked
 	busy         bool // a command on a private connection is under way
 	suspended    bool // the reader holds commands that wait for busy to end
 	active       *exclusive
@@ -232,6 +233,7 @@ func (s *session) end() {
 // reset cannot eat a reply.
 func (s *session) finishReplies() {
 	s.flush()
+	last := s.lastBlocking()
 	s.mu.Lock()
 	s.waitProgress(func() bool { return s.outstanding == 0 || s.abandoned() }, 0)
 	settled := s.outstanding == 0 && s.active == nil
@@ -243,12 +245,13 @@ func (s *session) finishReplies() {
 	s.mu.Lock()
 	s.waitProgress(func() bool { return s.unsent() == 0 }, s.p.cfg.ClientStallTimeout)
 	s.mu.Unlock()
+	s.seeTaken(last)
 	s.linger()
 }
 
-// abandoned reports whether the command under way may block and its client has ended
-// the connection: as at Redis, nobody waits for that reply. The lock is held.
-func (s *session) abandoned() bool { return s.readEOF && s.blocks() }
+// abandoned reports whether the command under way may block, its client has ended the
+// connection, and it cannot be called back: nobody waits for that reply. The lock is held.
+func (s *session) abandoned() bool { return s.active != nil && s.active.forsaken }
 
 // lingerTime bounds how long the end of a connection waits for its client.
 const lingerTime = time.Second

@@ -3,10 +3,14 @@
 package cases
 
 import (
+	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"streamproxy/internal/netlab"
 	"streamproxy/internal/redistest"
 	"streamproxy/proxy"
 )
@@ -30,6 +34,75 @@ func TestCase13ClientSpeaksAndLeaves(t *testing.T) {
 			_ = c.Close()
 		}
 	})
+}
+
+// lastWords are what a client says before it ends its sending direction, to a server that has been told
+// what stands before them.
+var lastWords = []struct{ before, words []string }{
+	{[]string{"RPUSH q a b c"}, []string{"BLPOP q 0"}},
+	{[]string{"RPUSH q a b c"}, []string{"BLPOP q 0", "SET x 1", "GET x"}},
+	{[]string{"RPUSH q a b c"}, []string{"SET x 1", "BRPOP q 1", "BLPOP q 0", "BLPOP q 0", "BLPOP q 0", "SET x 2"}},
+	{[]string{"RPUSH q a b c"}, []string{"BLMOVE q x LEFT RIGHT 0", "BRPOPLPUSH x q 0", "LLEN q"}},
+	{[]string{"ZADD z 1 a 2 b"}, []string{"BZPOPMIN z 0", "BZPOPMAX z 0", "PING"}},
+	{[]string{"XADD s 1-1 a b"}, []string{"XREAD BLOCK 0 STREAMS s 0", "XREAD BLOCK 0 STREAMS s 1-1", "SET x 1"}},
+	{[]string{"XGROUP CREATE s g 0 MKSTREAM", "XADD s 1-1 a b"}, []string{"XREADGROUP GROUP g c BLOCK 0 STREAMS s >", "XACK s g 1-1"}},
+	{[]string{"XGROUP CREATE s g 0 MKSTREAM", "XADD s 1-1 a b"}, []string{"XREADGROUP GROUP g c BLOCK 0 STREAMS s >"}},
+	{nil, []string{"SET x 1", "WAIT 0 0", "GET x", "WAIT 1 0", "SET x 2"}},
+	{nil, []string{"WAIT 0 0", "WAIT 9 100000", "SET x 2"}},
+	{[]string{"SET q x"}, []string{"BLPOP q 0", "GET q"}},
+	{nil, []string{"SET x 1", "BLPOP q 0", "SET x 2"}},
+	{nil, []string{"BLPOP q 30", "SET x 2"}},
+}
+
+// Who has ended the sending direction behind a command that does not have to block is answered, and
+// what stands behind it is executed, up to what has to: as directly, near the server and far from it.
+func TestCase13LastWordsThatMayBlock(t *testing.T) {
+	t.Parallel()
+	behind, plain := redistest.Start(t), redistest.Start(t)
+	far, err := netlab.Start(netlab.Options{Upstream: behind.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = far.Close() })
+	far.SetDelay(2 * time.Millisecond)
+	for _, upstream := range []string{behind.Addr(), far.Addr()} {
+		f := startProxy(t, upstream)
+		for _, d := range lastWords {
+			name := strings.Join(d.words, ", ")
+			want := hears(t, plain, plain.Addr(), d.before, d.words)
+			f.everyListener(t, func(t *testing.T, addr string) {
+				for range 5 {
+					if got := hears(t, behind, addr, d.before, d.words); !slices.Equal(got, want) {
+						t.Errorf("%s: got %q, directly %q", name, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// hears is what a client hears that says words and ends its sending direction, and what they have left
+// behind at the server.
+func hears(t *testing.T, s *redistest.Server, addr string, before, words []string) []string {
+	t.Helper()
+	s.Do("FLUSHALL")
+	for _, command := range before {
+		s.Do(strings.Fields(command)...)
+	}
+	c := connect(t, addr)
+	c.sends(spoken(words))
+	if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Conn.SetReadDeadline(time.Now().Add(patience))
+	got, err := io.ReadAll(c.Conn)
+	if err != nil {
+		t.Fatalf("%q: %q, %v", words, got, err)
+	}
+	_ = c.Close()
+	eventually(t, "nothing blocks", func() bool { return s.Info("clients", "blocked_clients") == "0" })
+	return []string{string(got), s.Do("LRANGE", "q", "0", "-1"), s.Do("GET", "x"), s.Do("LRANGE", "x", "0", "-1"),
+		s.Do("ZRANGE", "z", "0", "-1"), s.Do("XPENDING", "s", "g")}
 }
 
 // An upstream that answers and leaves at once leaves the others unanswered: they are told at
