@@ -112,8 +112,8 @@ func (e *exclusive) departs(prefix []byte) bool {
 	return isNull(prefix) || bytes.HasPrefix(prefix, []byte("$-")) || bytes.HasPrefix(prefix, []byte(unblockedText))
 }
 
-// seeTaken is for a command that has ended, or cannot be called back. It gives back the entries of a read whose client has turned out to be gone for good: its socket
-// took them, and answered with a reset.
+// seeTaken is for a command that has ended, or cannot be called back. It gives back the entries of a
+// read whose client has turned out to be gone for good: its socket took them, and answered with a reset.
 func (s *session) seeTaken(e *exclusive) {
 	if e == nil || e.verb != VerbXReadGroup || !s.calledBack(e) {
 		return

@@ -69,6 +69,10 @@ func (s *session) calledBack(e *exclusive) bool {
 	return e.farewell
 }
 
+// forsakenAfter is how many calls have to fail before nothing more is expected of the next: a
+// connection over which it is asked may be lost, and another is there at once.
+const forsakenAfter = 4
+
 // unblock repeats CLIENT UNBLOCK, with growing pauses, until the command has
 // ended.
 func (s *session) unblock(e *exclusive) {
@@ -90,7 +94,9 @@ func (s *session) unblock(e *exclusive) {
 			}
 			return
 		case err != nil && !upstream.Busy(err):
-			s.forsakeClient(e)
+			if n >= forsakenAfter {
+				s.forsakeClient(e)
+			}
 			s.p.checkNow() // a server that is silent for long is not waited for, see giveUp
 		}
 		select {
