@@ -220,7 +220,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	}
 	s.mu.Lock()
 	e.settled, e.answered = true, time.Now()
-	left, broken := e.left, err != nil || e.bodyOpen
+	left, broken, called := e.left, err != nil || e.bodyOpen, e.calls > 0
 	wrote := e.mayHaveWritten(prefix, err)
 	s.mu.Unlock()
 	if e.tx {
@@ -237,6 +237,8 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	case e.loose:
 		h := s.hub
 		s.p.wg.Go(func() { s.p.giveBackProven(h, e.conn) })
+	case called:
+		s.giveBackLater(e)
 	default:
 		s.giveBack(e)
 	}
@@ -302,15 +304,22 @@ func (e *exclusive) mayHaveWritten(prefix []byte, err error) bool {
 }
 
 // giveBack returns a clean private connection to the spares.
-func (s *session) giveBack(e *exclusive) {
+func (s *session) giveBack(e *exclusive) { s.homeOf(e).takeBack(e) }
+
+// homeOf is the hub that e has its connection of.
+func (s *session) homeOf(e *exclusive) *hub {
+	if e.home != nil {
+		return e.home
+	}
+	return s.hub
+}
+
+// takeBack is giveBack for what e had.
+func (h *hub) takeBack(e *exclusive) {
 	if e.patient {
 		e.conn.SetPatient(false)
 	}
-	home := e.home
-	if home == nil {
-		home = s.hub
-	}
-	home.giveBack(e.conn)
+	h.giveBack(e.conn)
 }
 
 // always is the dirty of commands after which a connection is not used again.

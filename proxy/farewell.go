@@ -78,6 +78,24 @@ func (s *session) landed(e *exclusive, hit bool) {
 	s.cond.Broadcast()
 }
 
+// awaitLanding waits until no call is on its way: the connection may then be another's.
+func (s *session) awaitLanding(e *exclusive) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e.calls > 0 {
+		s.cond.Wait()
+	}
+}
+
+// giveBackLater gives the connection of a command back that has ended while it was called back.
+func (s *session) giveBackLater(e *exclusive) {
+	home := s.homeOf(e) // the session may have another, then
+	s.p.wg.Go(func() {
+		s.awaitLanding(e)
+		home.takeBack(e)
+	})
+}
+
 // withhold keeps the end of a number back while a call is on its way that may have provoked it.
 func (g *segment) withhold(b []byte, done, open int) bool {
 	s, e := g.s, g.waits
@@ -89,11 +107,7 @@ func (g *segment) withhold(b []byte, done, open int) bool {
 	e.settled = true // nobody calls it back any more: its connection may be another's soon
 	b = append([]byte(nil), b...)
 	s.p.wg.Go(func() {
-		s.mu.Lock()
-		for e.calls > 0 {
-			s.cond.Wait()
-		}
-		s.mu.Unlock()
+		s.awaitLanding(e)
 		g.Reply(b, done, open)
 		g.Flush()
 	})

@@ -138,7 +138,7 @@ func TestHalfCloseBehindMuch(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", reply), func(t *testing.T) {
 			f := startFake(t)
 			p := startProxy(t, f, func(c *Config) { c.ClientBufferLimit = 1 << 20 })
-			const n = 75000
+			const n = 78000 // what is left unread fits into the receive buffer, and so the end behind it
 			called := false
 			f.script(func(_ *fakeConn, args []string) (string, bool) {
 				it := args[0] == "CLIENT" && args[1] == "UNBLOCK"
@@ -147,6 +147,9 @@ func TestHalfCloseBehindMuch(t *testing.T) {
 			})
 			c := p.client()
 			s := p.only(t)
+			if err := s.nc.(*net.TCPConn).SetReadBuffer(400 << 10); err != nil {
+				t.Fatal(err)
+			}
 			go func() {
 				c.Send(redistest.Command("BLPOP", "k", "0") + strings.Repeat(redistest.Command("GET", "k"), n))
 				c.Conn.(*net.TCPConn).CloseWrite()

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -53,6 +54,7 @@ func (s *session) callBack(e *exclusive) {
 		s.connOf(e).Close()
 		return
 	}
+	s.awaitLanding(e)
 	switch {
 	case e.control: // a WAIT that was a lane's last command: emptied takes that connection, and nobody else
 	case e.kept || e.conn.Retired():
@@ -70,7 +72,8 @@ func (s *session) calledBack(e *exclusive) bool {
 }
 
 // forsakenAfter is how many calls have to fail before nothing more is expected of the next: a
-// connection over which it is asked may be lost, and another is there at once.
+// connection over which it is asked may be lost, and another is there at once. One that nobody
+// answers is enough.
 const forsakenAfter = 4
 
 // unblock repeats CLIENT UNBLOCK, with growing pauses, until the command has
@@ -94,7 +97,7 @@ func (s *session) unblock(e *exclusive) {
 			}
 			return
 		case err != nil && !upstream.Busy(err):
-			if n >= forsakenAfter {
+			if n >= forsakenAfter || errors.Is(err, context.DeadlineExceeded) {
 				s.forsakeClient(e)
 			}
 			s.p.checkNow() // a server that is silent for long is not waited for, see giveUp

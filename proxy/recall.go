@@ -33,8 +33,8 @@ func fragile(server, version string) bool {
 }
 
 // aim returns the connection that e is on, on which nothing else will be sent before the
-// call that the caller is about to make, and to tell landed of, has landed; nil if e has its reply already, and
-// the connection may be another's.
+// call that the caller is about to make has landed, which it tells landed; nil if e has its
+// reply already, and the connection may be another's.
 func (s *session) aim(e *exclusive) *batcher.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,10 +66,10 @@ func (s *session) recall(e *exclusive) error {
 		e.recalled.Store(true)
 	}
 	hit, err := s.p.askUnblock(ctx, by, c, careful)
-	s.landed(e, hit)
 	if err == nil && !careful || upstream.Refused(err) || upstream.Busy(err) {
 		c.Landed()
 	}
+	s.landed(e, hit)
 	return err
 }
 

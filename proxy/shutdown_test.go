@@ -122,7 +122,7 @@ func TestShutdownOfAHungUpstream(t *testing.T) {
 			p.awaitInFlight(1)
 			s := p.sessionOf(p.t, c)
 			c.Close()
-			until(p.t, "the client to leave", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.closed })
+			until(p.t, "the client to leave", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.active.farewell })
 		},
 		"a client that waits for a lane": func(p *testProxy, f *fakeServer) {
 			p.client().SendCommand("SELECT", "3")
