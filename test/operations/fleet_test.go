@@ -68,7 +68,7 @@ func TestFleetRestart(t *testing.T) {
 		working.Go(func() { m.ask("w"+strconv.Itoa(i), stop) })
 	}
 	oneLease(t, fleet)
-	d.settle(t)
+	d.settle(t, size)
 	calm := leaseTraffic(server, size, 3*interval)
 
 	died := time.Now()
@@ -87,7 +87,7 @@ func TestFleetRestart(t *testing.T) {
 		}
 		return true
 	})
-	d.settle(t)
+	d.settle(t, size)
 	last, settled := time.Duration(0), time.Now()
 	for i := range fleet {
 		last = max(last, time.Unix(0, fleet[i].calls.recovered.Load()).Sub(back))
