@@ -251,7 +251,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	}
 	s.busy, s.active = false, nil
 	s.await(0)
-	s.torn = s.torn || e.tx && dirty && !neverBegan(prefix)
+	s.torn = s.torn || e.tx && dirty
 	s.gone = s.gone || s.torn
 	wake := s.suspended || s.torn
 	s.suspended = false

@@ -29,7 +29,13 @@ type tx struct {
 	strayed bool
 	// meddles: something is queued that reclaim has to hear of when it is executed.
 	meddles bool
+	// begun is what the server has agreed to.
+	begun *begun
 }
+
+// begun is which of MULTI and WATCH the server has not refused, by an ACL or for another reason. The
+// session's mu guards it.
+type begun struct{ multi, watch bool }
 
 var lookahead = sync.Pool{New: func() any { return resp.NewCommandScanner(resp.DefaultLimits()) }}
 
@@ -74,6 +80,9 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 	// With arguments that do not fit, a command neither begins nor ends anything.
 	begins := route.Verb == VerbWatch && cmd.Len() > 1 || route.Verb == VerbMulti && cmd.Len() == 1
 	ends := route.Verb != VerbWatch && route.Verb != VerbMulti && cmd.Len() == 1
+	if ends && s.own != nil && !s.tx.odd {
+		s.forgetRefused()
+	}
 	switch {
 	case s.own != nil:
 	case ends:
@@ -99,11 +108,53 @@ func (s *session) transactionCommand(cmd resp.Command, route Route) {
 		s.endTransaction(cmd, route)
 		return
 	}
-	queued := s.tx.queued
-	s.submit(cmd.Raw, 1)
-	if begins {
-		s.tx.queued = queued // MULTI and WATCH are refused within MULTI, and change nothing there
+	if !begins {
+		s.submit(cmd.Raw, 1)
+		return
 	}
+	queued := s.tx.queued
+	s.begins(cmd, route.Verb)
+	s.tx.queued = queued // MULTI and WATCH are refused within MULTI, and change nothing there
+}
+
+// begins sends MULTI or WATCH, and notes whether the server agrees.
+func (s *session) begins(cmd resp.Command, v Verb) {
+	if s.tx.begun == nil {
+		s.tx.begun = new(begun)
+	}
+	noted := &s.tx.begun.watch
+	if v == VerbMulti {
+		noted = &s.tx.begun.multi
+	}
+	s.ask(cmd.Raw, func(reply []byte) []byte {
+		*noted = *noted || agrees(reply)
+		return reply
+	})
+}
+
+// forgetRefused takes back what the server has refused to begin: it may refuse to end that as well, and
+// nothing is torn then. A connection on which nothing has begun is no longer the session's.
+func (s *session) forgetRefused() {
+	s.waitIdle()
+	if s.failing() || s.tx.begun == nil {
+		return
+	}
+	s.tx.watch = s.tx.begun.watch
+	if s.tx.multi && !s.tx.begun.multi { // what followed was not queued but executed
+		s.tx.multi, s.tx.queued = false, 0
+		if s.tx.write {
+			s.tx.write = false
+			s.noteWrite()
+		}
+	}
+	own := s.own
+	if s.tx.multi || s.tx.watch || own.SetOwner(nil) != nil {
+		return
+	}
+	s.own, s.conn, s.tx = nil, nil, tx{}
+	own.SetPatient(false) // of a blocking command that was to be queued
+	s.hub.giveBack(own)
+	<-s.p.txSlots
 }
 
 // ownConn gives the session a connection of its own, out of the quota of
@@ -183,13 +234,6 @@ func provesClean(v Verb, prefix []byte) bool {
 	default:
 		return bytes.HasPrefix(prefix, []byte("+OK\r\n"))
 	}
-}
-
-// neverBegan reports whether the reply to the end of a transaction says that there was
-// none: the server has refused MULTI, and may refuse that to this user always.
-func neverBegan(prefix []byte) bool {
-	return bytes.HasPrefix(prefix, []byte("-ERR EXEC without MULTI")) ||
-		bytes.HasPrefix(prefix, []byte("-ERR DISCARD without MULTI"))
 }
 
 // ownCommand runs a command, other than a shared one, of a session that has a

@@ -370,3 +370,47 @@ func TestRefusedDiscardEndsTheClient(t *testing.T) {
 	}
 	eventually(t, "the places in the quota are free", func() bool { return f.Stats().PrivateBusy == 0 })
 }
+
+// Where the server has refused to begin a transaction, its refusal to end it tears nothing: what was
+// sent in between has been executed, and the client goes on. What has begun beside goes on as well.
+func TestRefusedEndOfWhatNeverBegan(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		s.Do("ACL", "SETUSER", "meek", "on", "nopass", "~*", "+get", "+set", "+echo")
+		s.Do("ACL", "SETUSER", "watcher", "on", "nopass", "~*", "+get", "+set", "+echo", "+watch")
+		f := startProxy(t, s.Addr())
+		for _, talk := range []struct {
+			user     string
+			commands []string
+		}{
+			{"meek", []string{"WATCH k", "GET k", "UNWATCH", "GET k"}},
+			{"meek", []string{"WATCH k", "MULTI", "SET k v", "EXEC", "GET k", "UNWATCH", "UNWATCH", "GET k"}},
+			{"meek", []string{"MULTI", "SET k w", "DISCARD", "GET k", "WATCH k", "DISCARD", "EXEC", "GET k"}},
+			{"meek", []string{"MULTI", "UNWATCH", "SET k v", "EXEC", "EXEC", "GET k"}},
+			{"meek", []string{"MULTI", "SELECT 1", "SET k w", "EXEC", "GET k", "DISCARD", "GET k"}},
+			{"watcher", []string{"WATCH k", "MULTI", "SET k v", "EXEC", "GET k", "DISCARD", "EXEC", "GET k"}},
+			{"watcher", []string{"MULTI", "WATCH k", "SET k w", "DISCARD", "GET k"}},
+		} {
+			direct, stepwise, whole := connect(t, s.Addr()), f.client(), f.client()
+			clients := []*client{direct, stepwise, whole}
+			for _, c := range clients {
+				c.gets("+OK\r\n", "AUTH", talk.user, "any")
+			}
+			var all [][]string
+			var want []string
+			for _, command := range talk.commands {
+				args := strings.Fields(command)
+				reply := direct.ask(args...)
+				stepwise.gets(reply, args...)
+				all, want = append(all, args), append(want, reply)
+			}
+			whole.sends(pipeline(all...))
+			whole.replies(want...)
+			whole.silent()
+			for _, c := range clients {
+				_ = c.Close()
+			}
+		}
+		eventually(t, "the places in the quota are free", func() bool { return f.Stats().PrivateBusy == 0 })
+	})
+}
