@@ -38,9 +38,9 @@ func changeOf(cmd resp.Command, v Verb) (c change) {
 		name := string(cmd.Arg(2))
 		c.name = &name
 	case v == VerbAuth && n == 2:
-		c.who = &login{"default", string(cmd.Arg(1))}
+		c.who = &login{user: "default", password: string(cmd.Arg(1))}
 	case v == VerbAuth && n == 3:
-		c.who = &login{string(cmd.Arg(1)), string(cmd.Arg(2))}
+		c.who = &login{user: string(cmd.Arg(1)), password: string(cmd.Arg(2))}
 	case v == VerbHello:
 		h, ok := parseHello(cmd)
 		if !ok {
@@ -51,7 +51,7 @@ func changeOf(cmd resp.Command, v Verb) (c change) {
 			c.name = &h.name
 		}
 		if h.logins > 0 {
-			c.who = &login{h.user, h.password}
+			c.who = &login{user: h.user, password: h.password}
 		}
 	}
 	return c

@@ -45,6 +45,7 @@ type identities struct {
 type identity struct {
 	password string
 	proven   time.Time // zero: it has been refused since
+	nameless time.Time // so by an AUTH without a name
 	sessions int
 }
 
@@ -70,16 +71,33 @@ func (ids *identities) user(name, password string) upstream.User {
 }
 
 // enterProven counts one more session of a user if it has been proven lately, and reports
-// whether it has.
-func (ids *identities) enterProven(user upstream.User) bool {
+// whether it has. An AUTH without a name is proven by such alone: the server refuses it to a user who
+// needs no password, and lets the same user in by name with any.
+func (ids *identities) enterProven(user upstream.User, nameless bool) bool {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	id := ids.users[user]
-	if id == nil || time.Since(id.proven) >= provenFor {
+	if id == nil {
+		return false
+	}
+	at := id.proven
+	if nameless {
+		at = id.nameless
+	}
+	if time.Since(at) >= provenFor {
 		return false
 	}
 	id.sessions++
 	return true
+}
+
+// provenNameless adds to the proof that enter has just recorded that no name was said.
+func (ids *identities) provenNameless(user upstream.User) {
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	if id := ids.users[user]; id != nil {
+		id.nameless = id.proven
+	}
 }
 
 // known reports whether a user's credentials were right the last time they were asked, and a
@@ -143,7 +161,7 @@ func (ids *identities) doubt(user upstream.User) {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	if id := ids.users[user]; id != nil {
-		id.proven = time.Time{}
+		id.proven, id.nameless = time.Time{}, time.Time{}
 	}
 }
 
@@ -184,16 +202,16 @@ func (ids *identities) passwordOf(user upstream.User) (string, error) {
 // session more from now on. If they are wrong, it answers so and returns false; if they
 // cannot be proven now, the session ends. question is the AUTH with which the server is
 // asked.
-func (s *session) identify(name, password string, question []byte) (user upstream.User, ok bool) {
+func (s *session) identify(l login, question []byte) (user upstream.User, ok bool) {
 	s.waitIdle()
 	if s.failing() {
 		s.hangUp()
 		return user, false
 	}
 	ids := s.p.identities
-	user = ids.user(name, password)
-	itself := name == s.p.ownUser() && !s.p.anonymous() // whose connections prove nothing
-	if itself || !ids.enterProven(user) {
+	user = ids.user(l.user, l.password)
+	itself := l.user == s.p.ownUser() && !s.p.anonymous() // whose connections prove nothing
+	if itself || !ids.enterProven(user, l.nameless) {
 		refusal, ok := s.tryLogin(user, question)
 		if !ok {
 			return user, false
@@ -206,11 +224,14 @@ func (s *session) identify(name, password string, question []byte) (user upstrea
 			return upstream.User{}, true
 		}
 		first := !ids.has(user)
-		if !s.enter(user, password) {
+		if !s.enter(user, l.password) {
 			s.answer(redcon.AppendError(nil, textNoRoom))
 			return user, false
 		}
-		if first && name == s.p.ownUser() {
+		if l.nameless {
+			ids.provenNameless(user)
+		}
+		if first && l.user == s.p.ownUser() {
 			s.p.checkNow() // it may have got a password lately, and can be asked what it is like
 		}
 	}

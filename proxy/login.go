@@ -14,7 +14,10 @@ import (
 // speaks in every case, so that replies stay in their places, transactions included.
 
 // login is who a client says it is.
-type login struct{ user, password string }
+type login struct {
+	user, password string
+	nameless       bool // by an AUTH with nothing but a password
+}
 
 // saysWho lists the commands that hold credentials.
 func saysWho(v Verb) bool { return v == VerbAuth || v == VerbHello }
@@ -43,7 +46,7 @@ func (s *session) vet(cmd resp.Command, v Verb) (raw []byte, ok bool) {
 	if at == 0 {
 		return cmd.Raw, true // nobody says who it is
 	}
-	said := login{args[at], args[at+1]}
+	said := login{user: args[at], password: args[at+1]}
 	heard, ok := s.judgeLogin(said, question)
 	if heard == said {
 		return cmd.Raw, ok

@@ -121,7 +121,7 @@ func (s *session) hello(cmd resp.Command) {
 		}
 		return
 	}
-	if h.logins > 0 && !s.authenticate(cmd, VerbHello, login{h.user, h.password}) {
+	if h.logins > 0 && !s.authenticate(cmd, VerbHello, login{user: h.user, password: h.password}) {
 		return
 	}
 	if !s.authed {
@@ -257,17 +257,17 @@ func (s *session) knows(user, password string) verdict {
 
 // auth understands AUTH [user] password.
 func (s *session) auth(cmd resp.Command) {
-	user, password := "default", ""
+	var l login
 	switch cmd.Len() {
 	case 2:
-		password = string(cmd.Arg(1))
+		l = login{user: "default", password: string(cmd.Arg(1)), nameless: true}
 	case 3:
-		user, password = string(cmd.Arg(1)), string(cmd.Arg(2))
+		l = login{user: string(cmd.Arg(1)), password: string(cmd.Arg(2))}
 	default:
 		s.setUpOnce(cmd.Raw)
 		return
 	}
-	if s.authenticate(cmd, VerbAuth, login{user, password}) {
+	if s.authenticate(cmd, VerbAuth, l) {
 		s.answer(replyOK)
 	}
 }
@@ -287,7 +287,7 @@ func (s *session) authenticate(cmd resp.Command, v Verb, l login) bool {
 			question = authRequest(l.user, l.password)
 		}
 		var ok bool
-		if who, ok = s.identify(l.user, l.password, question); !ok {
+		if who, ok = s.identify(l, question); !ok {
 			return false
 		}
 	}

@@ -88,6 +88,35 @@ func isWholly(t *testing.T, c *client, user, key string) {
 	}
 }
 
+// With a name a user who needs no password is let in by any, without one the server refuses it. What
+// one form has proven a moment ago is no answer to the other.
+func TestFormsOfAuth(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		for _, needed := range []string{"", "any"} {
+			s := redistest.Start(t)
+			s.Do("CONFIG", "SET", "requirepass", needed)
+			f := startProxy(t, s.Addr())
+			stays := f.client() // with it stays what it has proven
+			stays.gets("+OK\r\n", "AUTH", "default", "any")
+			for _, question := range [][]string{
+				{"AUTH", "any"}, {"AUTH", "default", "any"}, {"AUTH", "any"}, {"HELLO", "2", "AUTH", "default", "any"}, {"AUTH", "any"},
+			} {
+				want := connect(t, s.Addr()).ask(question...)
+				got := f.client().ask(question...)
+				if question[0] == "HELLO" {
+					got, want = got[:1], want[:1] // the rest is about the connection
+				}
+				if got != want {
+					t.Errorf("%v, the password being %q: got %q, want %q", question, needed, got, want)
+				}
+			}
+			if got, want := stays.ask("AUTH", "any"), connect(t, s.Addr()).ask("AUTH", "any"); got != want {
+				t.Errorf("the password being %q, the same client without a name: got %q, want %q", needed, got, want)
+			}
+		}
+	})
+}
+
 // A changed password lets the new one in at once. Sessions that are there go on by the connections
 // that are there, each by those of its own password, and end with them. A user that is gone
 // is nobody: its clients are closed, as the server closes its own, and nothing runs as anybody else.
