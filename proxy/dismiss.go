@@ -102,6 +102,7 @@ func (s *session) hear(first time.Duration) {
 		}
 		n, err := s.nc.Read(chunk.b)
 		if n > 0 {
+			s.opened()
 			s.received(n)
 			s.accept(chunk.b[:n])
 			heard += n

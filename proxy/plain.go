@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"runtime"
 )
 
 // readPlain is the reader of a connection without a descriptor. It cannot ask whether
@@ -28,11 +29,17 @@ func (s *session) readPlain() error {
 			s.opened()
 			s.received(n)
 			s.accept(buf[:n])
+			if n >= smallChunk || s.wire != nil && s.wire.idle > fewIdle {
+				runtime.Gosched() // as behind each chunk of others; there may be more at once
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			s.readEOF = true
 			return nil
+		case errors.Is(err, errIdleRecords):
+			s.distrust("session", err)
+			return err
 		case err != nil || s.ending:
 			return err
 		case n == smallChunk && more == nil:

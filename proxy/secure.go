@@ -54,13 +54,18 @@ func (s *session) secured() bool {
 	if errors.Is(err, io.EOF) || s.p.stopping() {
 		return false // a probe that only connects
 	}
+	s.distrust("handshake", err)
+	return false
+}
+
+// distrust counts and logs a client that does not speak TLS, or abuses it.
+func (s *session) distrust(during string, err error) {
 	if f := s.p.cfg.Events.ProtocolError; f != nil {
 		f()
 	}
 	if n := s.p.insecure.take(time.Now()); n > 0 {
-		s.p.log.Warn("client's TLS handshake failed", "client", s.remote(), "error", err, "such_errors", n)
+		s.p.log.Warn("client's TLS failed", "during", during, "client", s.remote(), "error", err, "such_errors", n)
 	}
-	return false
 }
 
 // sampleEvery is the time for which one line of log stands for all like it.

@@ -275,6 +275,7 @@ func (s *session) linger() {
 		if _, err := s.nc.Read(chunk.b); err != nil {
 			return
 		}
+		s.opened()
 	}
 }
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net"
+	"runtime"
 	"syscall"
 )
 
@@ -39,6 +40,9 @@ type wire struct {
 	grown func(n int) // told how many bytes the buffers above may take
 	since int         // bytes read since TLS gave something away
 	most  int         // that was told
+
+	records recordCount
+	idle    int // records without data ahead of those with, and what is in flight; see records.go
 }
 
 // wireStep is what buffers may take without counting, and in which steps they count.
@@ -46,7 +50,15 @@ const wireStep = 4 << 10
 
 // Read implements net.Conn.
 func (w *wire) Read(b []byte) (int, error) {
+	switch {
+	case w.idle > idleRecords:
+		return 0, errIdleRecords
+	case w.idle > fewIdle:
+		runtime.Gosched()
+		b = b[:min(len(b), suspectRead)]
+	}
 	n, err := w.stream.Read(b)
+	w.idle += w.records.add(b[:n])
 	if w.since += n; w.since >= w.most+wireStep && w.grown != nil {
 		w.most = w.since
 		w.grown(2 * w.most)
@@ -69,9 +81,10 @@ func (s *session) meter() {
 	}
 }
 
-// opened notes that TLS has given away what was read.
+// opened notes that TLS has given away what was read, or a record of it.
 func (s *session) opened() {
 	if s.wire != nil {
 		s.wire.since = 0
+		s.wire.idle = max(s.wire.idle-2, 0) // for itself, and for one without data
 	}
 }
