@@ -22,6 +22,8 @@ type hub struct {
 	spares spares
 	visits visits
 
+	comings comings
+
 	typical  typical // size of a reply
 	borrowed atomic.Bool
 	taken    atomic.Int64 // unix nanoseconds: when a private connection was asked for last

@@ -246,6 +246,7 @@ func (s *session) tryLogin(user upstream.User, question []byte) (refusal []byte,
 	refusal, err := s.prove(ctx, s.rankOf(user), question)
 	if refusal != nil {
 		s.p.identities.doubt(user)
+		s.p.forgetComings(user)
 	}
 	if err == nil {
 		return refusal, true
@@ -262,7 +263,7 @@ func (s *session) tryLogin(user upstream.User, question []byte) (refusal []byte,
 // rankOf is the rank of a session's question.
 func (s *session) rankOf(user upstream.User) rank {
 	switch {
-	case s.p.identities.known(user):
+	case s.p.identities.known(user), s.failures == nil && s.p.comesBack(user):
 		return rankKnown
 	case s.failures == nil:
 		return rankFirst

@@ -43,6 +43,17 @@ func (a *asked) answer() {
 	}
 }
 
+// answerOne ends one of them.
+func (a *asked) answerOne() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for c := range a.open {
+		delete(a.open, c)
+		c.Write([]byte("-WRONGPASS\r\n"))
+		return
+	}
+}
+
 // Questions do not wait for the answers to others', up to a number of them.
 func TestProversAskBesideOneAnother(t *testing.T) {
 	a := startAsked(t)

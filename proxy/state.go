@@ -104,6 +104,7 @@ func (s *session) tryMove(key upstream.Key) (moved bool, refusal *upstream.Hands
 // settleAt makes the session, which has left everything of its key's, one of a hub that counts it.
 func (s *session) settleAt(h *hub) {
 	s.p.leaveHub(s.hub)
+	h.comings.note()
 	s.key, s.hub = h.key, h
 	s.home.Store(h)
 }

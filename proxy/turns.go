@@ -10,7 +10,7 @@ import (
 type rank uint8
 
 const (
-	rankKnown    rank = iota // credentials that were right the last time they were asked
+	rankKnown    rank = iota // credentials that were right the last time they were asked, of who is there or comes back
 	rankFirst                // a session that has not been wrong yet
 	rankRepeated             // one that has
 	numRanks

@@ -9,9 +9,10 @@ import (
 
 // A hub that nobody is at any more keeps its connections for a while: who comes back, as the clients
 // of a pod do, is served at once. But a client can be somebody else with every command, and leave a
-// hub behind each time. So all unused hubs together keep a few connections, and which was left first
-// gives up its own first: for the bound, for the lane of a user who is there, and when the process
-// has no descriptors or the server no room.
+// hub behind each time. So all unused hubs together keep a few connections, and those give up their
+// own first to which nobody has come back, see comings.go, which was left first before others: for the
+// bound, and for the lane of a user who is there. All do when the process has no descriptors or the
+// server no room.
 
 // maxUnused bounds the connections of the unused hubs, but for the one that was left last.
 const maxUnused = 64
@@ -50,7 +51,10 @@ func (p *Proxy) leftHub() {
 	for _, h := range list {
 		n += h.held()
 	}
-	for _, h := range list[:len(list)-1] {
+	if n <= maxUnused {
+		return
+	}
+	for _, h := range byComings(list[:len(list)-1]) {
 		if n <= maxUnused {
 			return
 		}
@@ -74,9 +78,12 @@ func (p *Proxy) discardAll() {
 	}
 }
 
-// discardLane closes what an unused hub keeps that has a lane, and returns false if there is none.
+// discardLane closes what an unused hub keeps that has a lane, and returns false if there is none but
+// such as are as good as used.
 func (p *Proxy) discardLane() bool {
-	return slices.ContainsFunc(p.unusedHubs(), func(h *hub) bool { return h.lanesHeld() > 0 && p.discard(h) })
+	return slices.ContainsFunc(byComings(p.unusedHubs()), func(h *hub) bool {
+		return h.lanesHeld() > 0 && !h.comings.there() && p.discard(h)
+	})
 }
 
 // discard forgets an unused hub and closes its connections. It returns false if somebody uses it
