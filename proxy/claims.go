@@ -48,15 +48,8 @@ func useOf(r Route) use {
 // claim is the session's.
 func (s *session) claim(u use) claim { return claim{s.regular, u} }
 
-// lends reports whether who claims a connection so may have one that is idle.
+// lends reports whether who claims a connection so may have one that is idle. The lock is held.
 func (s *spares) lends(c claim) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lendsNow(c)
-}
-
-// lendsNow is lends with the lock held.
-func (s *spares) lendsNow(c claim) bool {
 	switch {
 	case c.regular:
 		s.regulars = time.Now()

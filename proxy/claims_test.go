@@ -58,8 +58,8 @@ func TestClaims(t *testing.T) {
 // where dials fail for another reason than want of room nothing is kept.
 func TestGivenBackIsForRegulars(t *testing.T) {
 	s := spares{room: new(room)}
-	_, stranger := s.reserve((*spares).pop, claim{use: useHold})
-	_, another := s.reserve((*spares).pop, claim{use: useHold})
+	_, stranger := s.reserve((*spares).last, claim{use: useHold})
+	_, another := s.reserve((*spares).last, claim{use: useHold})
 	back, dialled := &batcher.Conn{}, &batcher.Conn{}
 	s.push(back)
 	if len(stranger.served) > 0 || s.len() != 1 {
@@ -69,7 +69,7 @@ func TestGivenBackIsForRegulars(t *testing.T) {
 	if got, late := s.leave(stranger); !late || got.conn != dialled {
 		t.Error("a stranger did not get what was dialled")
 	}
-	if c, _ := s.reserve((*spares).pop, claim{regular: true, use: useHold}); c != back {
+	if c, _ := s.reserve((*spares).last, claim{regular: true, use: useHold}); c != back {
 		t.Error("a regular did not get what was kept for it")
 	}
 	s.push(back)

@@ -142,9 +142,12 @@ func (s *session) runExclusive(raw []byte, x exclusive) bool {
 // borrowFor is borrowAs for x, and returns nil as well if the client has reset its connection while
 // it waited, and what it sent is nothing but a question to the server.
 func (s *session) borrowFor(x *exclusive) *batcher.Conn {
-	choose, u := (*spares).pop, useBrief
-	if x.patient { // the one used last another may be about to WAIT on, and what blocks may end it
-		choose, u = (*spares).shift, useHold
+	choose, u := (*spares).last, useBrief
+	switch {
+	case x.patient: // the one used last another may be about to WAIT on, and what blocks may end it
+		choose, u = (*spares).first, useHold
+	case x.dirty != nil:
+		choose = s.chooseEnding
 	}
 	c := s.take(choose, u)
 	if c != nil && (x.reads || x.patient) && s.isReset() {
@@ -154,10 +157,19 @@ func (s *session) borrowFor(x *exclusive) *batcher.Conn {
 	return c
 }
 
+// chooseEnding takes a spare for a command after which it is closed. Where there may be no more
+// connections it may be one that somebody has just used.
+func (s *session) chooseEnding(idle *spares) *batcher.Conn {
+	if c := idle.unasked(s.wrote); c != nil || !s.p.ceiling.full.Load() && !s.p.room.full() {
+		return c
+	}
+	return idle.first()
+}
+
 // borrowAs waits until the session has nothing in flight and takes a private
 // connection. It returns nil if there is none to be had, or if an earlier command of
 // the pipeline has failed: the caller says so, unless the server has.
-func (s *session) borrowAs(u use) *batcher.Conn { return s.take((*spares).pop, u) }
+func (s *session) borrowAs(u use) *batcher.Conn { return s.take((*spares).last, u) }
 
 // take is borrowAs with a way to choose among the spares.
 func (s *session) take(choose func(*spares) *batcher.Conn, u use) *batcher.Conn {

@@ -177,7 +177,7 @@ func (h *hub) emptied(c *batcher.Conn) {
 // borrow takes a private connection, dialling if there is no spare. It tries until
 // ctx ends or the server does not know the user any more.
 func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
-	return h.take(ctx, (*spares).pop, claim{regular: true})
+	return h.take(ctx, (*spares).last, claim{regular: true})
 }
 
 // take is borrow with a way to choose among the spares, for who claims one so.

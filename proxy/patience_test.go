@@ -109,7 +109,7 @@ func TestQueueMoves(t *testing.T) {
 		}
 		gate.Leave(upstream.ForOne, upstream.Welcome, time.Millisecond)
 		expectMoves("one was let in elsewhere", 1, 1)
-		h.spares.reserve((*spares).pop, claim{regular: true})
+		h.spares.reserve((*spares).last, claim{regular: true})
 		time.Sleep(time.Second)
 		h.spares.push(&batcher.Conn{})
 		expectMoves("a regular was served", 1, 2)

@@ -132,10 +132,10 @@ func (s *session) pin(cmd []byte) {
 // WAIT will pass on the connection without being looked at. Else not the one used last,
 // on which another may be about to WAIT.
 func (s *session) choosePinned(idle *spares) *batcher.Conn {
-	if s.wrote != nil && idle.take(s.wrote) {
+	if s.wrote != nil && idle.takeNow(s.wrote) {
 		return s.wrote
 	}
-	return idle.shift()
+	return idle.first()
 }
 
 // lendName gives a connection the client's name instead of ours, so that the server

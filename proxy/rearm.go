@@ -133,7 +133,7 @@ func (r *rearm) goOn(lost error) {
 		}
 		ctx, cancel := s.p.within(patience)
 		// As a stranger's: thousands may have lost theirs at a time, and would stand before everybody else.
-		c, err := s.hub.take(ctx, (*spares).shift, claim{use: useHold})
+		c, err := s.hub.take(ctx, (*spares).first, claim{use: useHold})
 		cancel()
 		if err == nil && r.sendOver(c, left) {
 			return

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type spares struct {
 type spare struct {
 	conn  *batcher.Conn
 	since time.Time
+	fresh bool // dialled, and not used since
 }
 
 // pop takes the spare that was used last, or nil.
@@ -37,41 +39,35 @@ func (s *spares) pop() *batcher.Conn {
 }
 
 // last is pop with the lock held.
-func (s *spares) last() *batcher.Conn {
-	n := len(s.idle)
-	if n == 0 {
+func (s *spares) last() *batcher.Conn { return s.remove(len(s.idle) - 1) }
+
+// first takes the spare that was used the longest time ago, or nil, for a use that may end the
+// connection or keep it: none that was a lane a moment ago, see fromLane. The lock is held.
+func (s *spares) first() *batcher.Conn {
+	return s.remove(slices.IndexFunc(s.idle, func(i spare) bool { return !fromLane(i.conn) }))
+}
+
+// unasked is first for a use that does end the connection, and for who has written on wrote last: none
+// on which its last user may be about to WAIT. The lock is held.
+func (s *spares) unasked(wrote *batcher.Conn) *batcher.Conn {
+	return s.remove(slices.IndexFunc(s.idle, func(i spare) bool {
+		return i.conn != wrote && (i.fresh || time.Since(i.since) >= askedFor)
+	}))
+}
+
+// remove takes out the one with that index, or returns nil for -1. The lock is held.
+func (s *spares) remove(i int) *batcher.Conn {
+	if i < 0 {
 		return nil
 	}
-	c := s.idle[n-1].conn
-	s.idle = s.idle[:n-1]
-	s.low = min(s.low, n-1)
+	c := s.idle[i].conn
+	s.idle = slices.Delete(s.idle, i, i+1)
+	s.low = min(s.low, len(s.idle))
 	return c
 }
 
-// shift takes the spare that was used the longest time ago, or nil, for a use that may end the
-// connection or keep it: none that was a lane a moment ago, see fromLane.
-func (s *spares) shift() *batcher.Conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.first()
-}
-
-// first is shift with the lock held.
-func (s *spares) first() *batcher.Conn {
-	for i := range s.idle {
-		c := s.idle[i].conn
-		if fromLane(c) {
-			continue
-		}
-		s.idle = append(s.idle[:i], s.idle[i+1:]...)
-		s.low = min(s.low, len(s.idle))
-		return c
-	}
-	return nil
-}
-
-// askedFor is for how long those who have written on a lane may ask about that, with WAIT, after
-// another's WAIT has made a private connection of it.
+// askedFor is for how long those who have written on a connection may ask about that, with WAIT, before
+// it is ended: on a lane that another's WAIT has made a private connection, or on a private one.
 const askedFor = time.Second
 
 func fromLane(c *batcher.Conn) bool { return c.Unshared() < askedFor }
@@ -87,21 +83,19 @@ func (s *spares) add(c *batcher.Conn, dialled bool) {
 		w.served <- served{conn: c}
 		return
 	}
-	s.idle = append(s.idle, spare{c, time.Now()})
+	s.idle = append(s.idle, spare{c, time.Now(), dialled})
 }
 
 // take takes a particular spare out, and reports whether it was one.
 func (s *spares) take(c *batcher.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.idle {
-		if s.idle[i].conn == c {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			s.low = min(s.low, len(s.idle))
-			return true
-		}
-	}
-	return false
+	return s.takeNow(c)
+}
+
+// takeNow is take with the lock held.
+func (s *spares) takeNow(c *batcher.Conn) bool {
+	return s.remove(slices.IndexFunc(s.idle, func(i spare) bool { return i.conn == c })) != nil
 }
 
 // wantMore reports whether one more should be dialled to have n of them, and books

@@ -211,10 +211,10 @@ func TestWhatWasALaneIsNotHeld(t *testing.T) {
 		t.Fatal("it is not empty")
 	}
 	s.push(lane)
-	if c := s.shift(); c != nil {
+	if c := s.first(); c != nil {
 		t.Error("it is taken to be held")
 	}
-	_, w := s.reserve((*spares).shift, claim{regular: true, use: useHold})
+	_, w := s.reserve((*spares).first, claim{regular: true, use: useHold})
 	if w == nil {
 		t.Error("it is lent to who blocks")
 	}
@@ -225,7 +225,7 @@ func TestWhatWasALaneIsNotHeld(t *testing.T) {
 	if len(w.served) != 0 {
 		t.Error("it is handed to who blocks")
 	}
-	if _, brief := s.reserve((*spares).pop, claim{}); brief != nil {
+	if _, brief := s.reserve((*spares).last, claim{}); brief != nil {
 		t.Error("a moment's use does not get it")
 	}
 }

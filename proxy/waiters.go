@@ -30,19 +30,10 @@ type served struct {
 
 // reserve takes a spare, as choose says if it finds one, or queues for the next.
 func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batcher.Conn, *waiter) {
-	if s.lends(who) {
-		if c := choose(s); c != nil {
-			return c, nil
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lendsNow(who) {
-		again := s.last
-		if who.use == useHold {
-			again = s.first
-		}
-		if c := again(); c != nil { // it came meanwhile
+	if s.lends(who) {
+		if c := choose(s); c != nil {
 			return c, nil
 		}
 	}

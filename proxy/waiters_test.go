@@ -20,7 +20,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	conns := []*batcher.Conn{{}, {}, {}}
 	var waiting []*waiter
 	for range 3 {
-		c, w := s.reserve((*spares).pop, claim{})
+		c, w := s.reserve((*spares).last, claim{})
 		if c != nil {
 			t.Fatal("a spare out of nothing")
 		}
@@ -37,10 +37,10 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 			t.Errorf("waiter %d got %p, %v", i, got.conn, late)
 		}
 	}
-	if c, w := s.reserve((*spares).pop, claim{}); c != conns[2] || w != nil {
+	if c, w := s.reserve((*spares).last, claim{}); c != conns[2] || w != nil {
 		t.Error("what nobody waited for is no spare")
 	}
-	_, w := s.reserve((*spares).pop, claim{})
+	_, w := s.reserve((*spares).last, claim{})
 	refusal := errors.New("no")
 	s.refuse(refusal)
 	if got := <-w.served; got.err != refusal || s.wanted(0) != 0 {
@@ -53,7 +53,7 @@ func TestRegularsDoNotWaitForACrowd(t *testing.T) {
 	var s spares
 	var order []*waiter
 	join := func(regular bool) *waiter {
-		_, w := s.reserve((*spares).pop, claim{regular: regular})
+		_, w := s.reserve((*spares).last, claim{regular: regular})
 		return w
 	}
 	strangers := []*waiter{join(false), join(false), join(false), join(false)}
@@ -82,7 +82,7 @@ func TestDialersAreHired(t *testing.T) {
 		}
 	}
 	for range 2 * most {
-		s.reserve((*spares).pop, claim{})
+		s.reserve((*spares).last, claim{})
 	}
 	for s.hire(2, most) {
 	}

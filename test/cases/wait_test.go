@@ -385,3 +385,19 @@ func TestWaitOnATakenConnection(t *testing.T) {
 	writer.gets(":2\r\n", "INCR", "k")
 	writer.gets(":0\r\n", "WAIT", "1", "1")
 }
+
+// What a refused SELECT went over wrote nothing, and WAIT goes to where the last write did.
+func TestCase62WaitBehindARefusedSelect(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	f := startProxy(t, s.Addr())
+	large := strings.Repeat("v", 70<<10) // it travels over a private connection
+	for _, db := range []string{"-1", "99"} {
+		for range 5 {
+			c := connect(t, f.tcp)
+			c.sends(pipeline([]string{"SET", "a", large}, []string{"SELECT", db}, []string{"WAIT", "0", "10"}))
+			c.replies("+OK\r\n", "-ERR DB index is out of range\r\n", ":0\r\n")
+			_ = c.Close()
+		}
+	}
+}
