@@ -54,7 +54,7 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 		b, found = r.unmask(s.p.denials, b)
 		s.standIns -= found
 	}
-	if s.resetting {
+	if s.resetting || s.nonsense {
 		b = r.holdEnd(b)
 	}
 	s.heard()
@@ -64,10 +64,10 @@ func (r *pipe) Reply(b []byte, _, _ int) {
 }
 
 // holdEnd returns what can be passed on, and holds the longest end that resetEnd may
-// begin with, or quitReply where RESET is skipped.
+// begin with, or quitReply where RESET is skipped, or nonsenseReply.
 func (r *pipe) holdEnd(b []byte) []byte {
 	r.hold = append(r.hold, b...)
-	n := min(len(r.hold), len(resetEnd))
+	n := min(len(r.hold), len(nonsenseReply))
 	for !r.mayEnd(string(r.hold[len(r.hold)-n:])) {
 		n--
 	}
@@ -78,6 +78,9 @@ func (r *pipe) holdEnd(b []byte) []byte {
 
 // mayEnd reports whether the last replies may begin like that.
 func (r *pipe) mayEnd(with string) bool {
+	if r.s.nonsense {
+		return strings.HasPrefix(nonsenseReply, with)
+	}
 	return strings.HasPrefix(resetEnd, with) || r.s.resetSkipped && strings.HasPrefix(quitReply, with)
 }
 
@@ -87,8 +90,13 @@ func (r *pipe) Fail(int, error) {
 	s.mu.Lock()
 	r.hold = append(r.hold, r.masked...)
 	done := s.resetting && (string(r.hold) == resetEnd || s.resetSkipped && string(r.hold) == quitReply)
-	if done {
+	switch {
+	case done:
 		r.hold = r.hold[:len(r.hold)-len(quitReply)]
+	case s.nonsense && string(r.hold) == nonsenseReply:
+		r.hold = nil
+	case s.nonsense: // it was lost before, or has words of its own
+		s.lastWord = nil
 	}
 	if !s.closed {
 		s.append(r.hold)

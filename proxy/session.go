@@ -135,6 +135,7 @@ type session struct {
 	resetSkipped bool          // or would have been, had the client not asked for silence
 	standIns     int           // sent on its pinned connection and not seen refused yet
 	lastWord     []byte        // for the client when its pinned connection has ended
+	nonsense     bool          // what that end is to be brought about with, see breakOff
 	appended     uint64        // bytes of output so far
 	began        time.Time     // when the first of the outstanding commands was submitted
 	trip         time.Duration // what upstream took of it, if that was measured

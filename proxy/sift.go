@@ -141,18 +141,33 @@ func (s *session) standIn(cmd resp.Command) []byte {
 	return s.p.denials.standIns[s.p.denials.rule(cmd)]
 }
 
-// unframe notes that the client has sent what is no command, and why.
+// unframe notes that the client has sent what is no command, and why. Unless the server is in the
+// middle of one, it gets nonsense instead.
 func (s *session) unframe(err error) {
 	s.unframed = true
 	s.mu.Lock()
-	s.lastWord = s.protocolReply(err)
+	s.lastWord, s.nonsense = s.protocolReply(err), s.pinSize == 0
 	s.mu.Unlock()
 }
+
+// The server is not told the client's own words, which it might read in another way, but something
+// that no server takes for a command. It answers all that stands before it, though that may block for
+// long, then so, and closes.
+const (
+	nonsense      = "*x\r\n"
+	nonsenseReply = "-ERR Protocol error: invalid multibulk length\r\n"
+)
 
 // breakOff ends what a session sends to its pinned connection. The server answers what
 // it has, and closes; the client hears the rest then.
 func (s *session) breakOff() {
-	if s.pinned.CloseWrite() != nil {
+	s.mu.Lock()
+	whole := s.nonsense
+	s.mu.Unlock()
+	switch {
+	case whole:
+		_ = s.pinned.WriteBody([]byte(nonsense), false)
+	case s.pinned.CloseWrite() != nil:
 		s.pinned.Close()
 	}
 }

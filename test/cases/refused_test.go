@@ -4,8 +4,10 @@ package cases
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"streamproxy/internal/redistest"
 	"streamproxy/proxy"
@@ -167,4 +169,44 @@ func TestCase65MalformedFraming(t *testing.T) {
 		})
 	}
 	neighbour.gets(":0\r\n", "EXISTS", "smuggled", "a")
+}
+
+// On a connection of the client's own, too, what is no command is refused behind the replies to what
+// stands before it, though that may block first. Redis 8.2 neither refuses it then nor closes, which
+// leaves nothing to compare.
+func TestCase65MalformedBehindWhatBlocks(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		if strings.HasSuffix(t.Name(), "/redis-current") {
+			return
+		}
+		s := redistest.Start(t)
+		f := startProxy(t, s.Addr())
+		for _, first := range [][]string{
+			{"CLIENT", "TRACKING", "ON"}, {"READONLY"}, {"UNSUBSCRIBE"}, {"SUBSCRIBE", "ch"},
+		} {
+			for _, blocks := range [][]string{{"BLPOP", "none", "0.05"}, {"BLPOP", "some", "0"}, {"BLPOP", "later", "0"}, {"MULTI"}, {"WAIT", "1", "20"}} {
+				f.everyListener(t, func(t *testing.T, addr string) {
+					var all [2]string
+					for i, c := range []*client{connect(t, s.Addr()), connect(t, addr)} {
+						s.Do("DEL", "some", "later", "after")
+						s.Do("RPUSH", "some", "v")
+						c.sends(pipeline(first, blocks, []string{"SET", "after", "1"}) + "*1\r\n$+4\r\nPING\r\n")
+						if blocks[1%len(blocks)] == "later" && first[0] != "SUBSCRIBE" {
+							eventually(t, "it blocks", func() bool { return s.Info("clients", "blocked_clients") == "1" })
+							s.Do("RPUSH", "later", "v")
+						}
+						_ = c.Conn.SetReadDeadline(time.Now().Add(patience))
+						got, err := io.ReadAll(c.Conn)
+						if err != nil {
+							t.Fatalf("%v, %v: got %q, %v", first, blocks, got, err)
+						}
+						all[i] = string(got) + s.Do("EXISTS", "after")
+					}
+					if all[0] != all[1] {
+						t.Errorf("%v, %v: got %q, the server says %q", first, blocks, all[1], all[0])
+					}
+				})
+			}
+		}
+	})
 }
