@@ -37,7 +37,7 @@ type AdminServer struct {
 // ServeAdmin starts to answer on l, which the server closes. l must be reachable from
 // this machine alone, since nobody is asked who they are. Pages:
 //
-//   - /debug/pprof/: the Go runtime's profiles.
+//   - /debug/pprof/: the Go runtime's profiles, one at a time.
 //   - GET and PUT /loglevel: debug, info, warn or error.
 //   - GET /stats.json: the state of the process, see Stats.
 //   - POST /quitquitquit: begins the drain.
@@ -50,13 +50,20 @@ type AdminServer struct {
 func ServeAdmin(l net.Listener, a Admin, log *slog.Logger) *AdminServer {
 	started := time.Now().Round(0) // by the clock on the wall, which goes on while a laptop sleeps
 	places, mux := limit(l), http.NewServeMux()
-	mux.HandleFunc("GET /debug/pprof/", briefly(pprof.Index))
-	mux.HandleFunc("GET /debug/pprof/profile", briefly(pprof.Profile))
-	mux.HandleFunc("GET /debug/pprof/trace", briefly(pprof.Trace))
+	profiles, recordings := newPace(), newPace()
+	mux.HandleFunc("GET /debug/pprof/", briefly(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("seconds") != "" { // the difference between two
+			recordings.record(pprof.Index)(w, r)
+			return
+		}
+		profiles.profile(pprof.Index)(w, r)
+	}))
+	mux.HandleFunc("GET /debug/pprof/profile", briefly(recordings.record(pprof.Profile)))
+	mux.HandleFunc("GET /debug/pprof/trace", briefly(recordings.record(pprof.Trace)))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /loglevel", func(w http.ResponseWriter, _ *http.Request) { say(w, levelName(a.Level.Level())) })
 	mux.HandleFunc("PUT /loglevel", func(w http.ResponseWriter, r *http.Request) { a.setLevel(w, r, log) })
-	mux.HandleFunc("GET /stats.json", func(w http.ResponseWriter, _ *http.Request) { a.stats(w, started) })
+	mux.Handle("GET /stats.json", newPage(func(w http.ResponseWriter, _ *http.Request) { a.stats(w, started) }))
 	mux.HandleFunc("POST /quitquitquit", func(w http.ResponseWriter, _ *http.Request) {
 		log.Info("asked to quit", "by", "admin")
 		a.Quit()
@@ -85,6 +92,28 @@ func briefly(profile http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		profile(w, r)
+	}
+}
+
+// profile has profiles made one at a time. Some stop everything else while they are made.
+func (p *pace) profile(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p.enter(r.Context()) == nil {
+			defer p.leave()
+			_ = p.do(r.Context(), func() { next(w, r) }) // else nobody is there any more
+		}
+	}
+}
+
+// record is profile for what is recorded while somebody waits: others are refused meanwhile.
+func (p *pace) record(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !p.tryEnter() {
+			http.Error(w, "something is being recorded; try again later", http.StatusServiceUnavailable)
+			return
+		}
+		defer p.leave()
+		_ = p.do(r.Context(), func() { next(w, r) })
 	}
 }
 

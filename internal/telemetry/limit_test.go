@@ -6,13 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
 // Whatever keeps the connections of a site, one more is served at once, and no more than the limit
@@ -43,7 +39,7 @@ func TestSlowRequestsShutNobodyOut(t *testing.T) {
 						t.Fatalf("not served: %d", code)
 					}
 				}
-				if took := time.Since(began); took > 0 {
+				if took := time.Since(began); took > grace {
 					t.Errorf("served after %v", took)
 				}
 				s.Close()
@@ -52,13 +48,23 @@ func TestSlowRequestsShutNobodyOut(t *testing.T) {
 	}
 }
 
-// Who has to go for one more: those who have not asked yet, the longest first, and then who has been
+// Who has to go for one more: those whose last answer was given, those who have not asked yet, the longest first, and then who has been
 // answered for longest.
-func TestWhoGoesForOneMore(t *testing.T) {
+func TestWhoGoesForOneMore(t *testing.T) { synctest.Test(t, whoGoesForOneMore) }
+
+func whoGoesForOneMore(t *testing.T) {
 	l := limit(newPipeListener())
 	add := func() (c, out *limitedConn) {
 		c = &limitedConn{l: l}
-		return c, l.enter(c)
+		out, wait := l.enter(c)
+		if wait > 0 {
+			time.Sleep(wait)
+			out, wait = l.enter(c)
+		}
+		if wait > 0 {
+			t.Fatal("nobody goes when the time is over")
+		}
+		return c, out
 	}
 	var conns []*limitedConn
 	for range maxConns {
@@ -70,8 +76,11 @@ func TestWhoGoesForOneMore(t *testing.T) {
 	}
 	l.begin(conns[0])
 	l.begin(conns[1])
-	l.finish(conns[1]) // idle, since just now
-	want := slices.Concat(conns[2:], conns[1:2])
+	l.finish(conns[1], false) // idle, since just now
+	over := conns[maxConns-1]
+	l.begin(over)
+	l.finish(over, true)
+	want := slices.Concat([]*limitedConn{over}, conns[2:maxConns-1], conns[1:2])
 	for i, c := range want {
 		next, out := add()
 		if out != c {
@@ -85,18 +94,6 @@ func TestWhoGoesForOneMore(t *testing.T) {
 	if len(l.conns) != maxConns {
 		t.Errorf("%d are open", len(l.conns))
 	}
-}
-
-// slowGatherer counts how often it is asked, and answers when told to.
-type slowGatherer struct {
-	asked atomic.Int64
-	ready chan struct{}
-}
-
-func (g *slowGatherer) Gather() ([]*dto.MetricFamily, error) {
-	g.asked.Add(1)
-	<-g.ready
-	return []*dto.MetricFamily{{}}, nil
 }
 
 // TestABusySiteKeepsNoConnections: who asks again and again on many connections does
@@ -126,27 +123,6 @@ func TestABusySiteKeepsNoConnections(t *testing.T) {
 			t.Errorf("%d connections are kept, want 1 to %d", kept, maxConns/2)
 		}
 		s.Close()
-	})
-}
-
-func TestScrapesAtOneTimeAreGatheredOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := &slowGatherer{ready: make(chan struct{})}
-		s := shared{from: slow}
-		var asking sync.WaitGroup
-		for range 10 {
-			asking.Go(func() {
-				if families, err := s.Gather(); err != nil || len(families) != 1 {
-					t.Errorf("got %d families, %v", len(families), err)
-				}
-			})
-		}
-		synctest.Wait()
-		close(slow.ready)
-		asking.Wait()
-		if n := slow.asked.Load(); n != 1 {
-			t.Errorf("gathered %d times, want once", n)
-		}
 	})
 }
 

@@ -42,7 +42,7 @@ type Server struct {
 // Serve starts to answer on l, which the server closes. It is called once all client
 // listeners are open, which is what /startupz reports. Pages:
 //
-//   - /metrics: the Prometheus text format.
+//   - /metrics: the Prometheus text format. It is made every 100 ms at most, see pageEvery.
 //   - /startupz: 200, since clients can connect. It does not ask for the server:
 //     without Redis a restart of the proxy would not help.
 //   - /readyz: 200 when the server is reachable, able to serve, and no drain has begun,
@@ -60,7 +60,7 @@ type Server struct {
 func (m *Metrics) Serve(l net.Listener, b Build, snapshot func() Snapshot, log *slog.Logger) *Server {
 	s := &Server{build: b, snapshot: snapshot, started: time.Now(), stop: make(chan struct{})}
 	places, mux := limit(l), http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(&shared{from: m.registry}, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", newPage(promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP))
 	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, s.notReady()) })
