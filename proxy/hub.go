@@ -150,6 +150,7 @@ func (h *hub) dialAs(ctx context.Context, rank upstream.Rank, kind string) (*bat
 // connection while it was in use gets another at once, before it is asked for.
 func (h *hub) lost(c *batcher.Conn) {
 	h.p.forgetConn(c)
+	h.p.asked.lost(c)
 	h.spares.take(c)
 	for _, l := range h.lanes {
 		if l.Lost(c) && !h.p.stopping() && h.used() {
@@ -213,6 +214,9 @@ func (h *hub) giveBack(c *batcher.Conn) {
 
 // add makes a connection a spare that is given back, or has been dialled.
 func (h *hub) add(c *batcher.Conn, dialled bool) {
+	if h.handOver(c) {
+		return
+	}
 	h.spares.add(c, dialled)
 	// Looked at afterwards: what ends from now on is taken out by lost, drop or Close.
 	if c.Retired() || h.p.stopping() || h.dropped.Load() {

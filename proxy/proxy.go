@@ -72,6 +72,7 @@ type Proxy struct {
 	mu        sync.Mutex
 	hubs      map[upstream.Key]*hub
 	unused    unused
+	asked     askers
 	controls  map[upstream.Key]*batcher.Lane // by user and protocol version
 	listeners []closer
 	deaf      bool // listeners are closed, also those to come

@@ -94,39 +94,50 @@ func (s *session) takeNote() {
 	s.wrote, s.wroteOn = c, nil
 }
 
-// waitPause is how often a connection that is in somebody's hands is tried again.
-const waitPause = 2 * time.Millisecond
-
-// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane. A
-// connection in other hands becomes either in a moment, and which of them may change
-// between two looks: each look tries both. One that somebody keeps, or blocks for long,
-// is lost.
+// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane. One that
+// somebody keeps, or blocks for long, is lost.
 func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 	x.conn = c
-	had := s.untilHad(c, func() bool {
-		if x.home = s.p.takeSpare(c); x.home != nil {
-			s.runExclusive(x.cmd.Raw, x)
-			return true
-		}
-		return s.waitOnLane(c, x)
-	})
-	if !had {
+	home, sent := s.untilHad(c, func() bool { return s.waitOnLane(c, x) })
+	switch {
+	case home != nil:
+		x.home = home
+		s.runExclusive(x.cmd.Raw, x)
+	case !sent:
 		s.answer(waitLostReply)
 	}
 }
 
-// untilHad tries to get hold of c until that succeeds, or c is lost or stays in other
-// hands for as long as an upstream is waited for.
-func (s *session) untilHad(c *batcher.Conn, try func() bool) bool {
-	for deadline := time.Now().Add(s.p.cfg.UpstreamWait); !c.Dead() && !c.Raw(); {
-		if try() {
-			return true
+// untilHad waits until c is the session's, as a spare of the hub that it has to go back to, or send, which
+// takes a lane, has succeeded. A connection in other hands becomes either in a moment. It gives up
+// when c is lost or stays in other hands for as long as an upstream is waited for, and when nobody
+// is there any more to hear the answer.
+func (s *session) untilHad(c *batcher.Conn, send func() bool) (home *hub, sent bool) {
+	try := func() bool {
+		if home = s.p.takeSpare(c); home == nil {
+			sent = send()
 		}
-		if !time.Now().Before(deadline) || !s.p.pause(waitPause) {
-			break
+		return home != nil || sent
+	}
+	if c.Dead() || c.Raw() || try() {
+		return home, sent
+	}
+	ctx, cancel := s.patience()
+	defer cancel()
+	t := s.p.asked.join(c)
+	for !c.Dead() && !c.Raw() && ctx.Err() == nil && !try() {
+		select {
+		case home = <-t:
+			return home, false
+		case <-ctx.Done():
+		case <-time.After(waitLook): // what was between a spare and a lane at both looks
 		}
 	}
-	return false
+	if late := s.p.asked.leave(c, t); late != nil {
+		late.giveBack(c)
+		s.p.leaveHub(late)
+	}
+	return home, sent
 }
 
 // takeSpare takes c out of the spares, whose ever they are: the session may have

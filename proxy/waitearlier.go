@@ -115,7 +115,7 @@ func (w *earlierWait) Fail(n int, err error) {
 	w.collector.Fail(n, err)
 }
 
-// waitLook is how often is looked whether the client is still there.
+// waitLook is how often is looked whether the client is still there, and where its connection is.
 const waitLook = 50 * time.Millisecond
 
 // deserted reports whether the client is gone, or on its way.
@@ -127,18 +127,16 @@ func (s *session) deserted() bool {
 
 // sendTo is waitOn for one of several connections.
 func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, raw []byte) (home *hub, sent bool) {
-	s.untilHad(c, func() bool {
-		if home = s.p.takeSpare(c); home != nil {
-			c.SetPatient(true)
-			sent = c.Submit(w, nil, raw, 1) == nil
-			return true
-		}
+	home, sent = s.untilHad(c, func() bool {
 		if c == s.conn {
 			s.dropLane()
 		}
-		sent = c != s.own && c.SubmitLast(w, raw) == nil
-		return sent
+		return c != s.own && c.SubmitLast(w, raw) == nil
 	})
+	if home != nil {
+		c.SetPatient(true)
+		sent = c.Submit(w, nil, raw, 1) == nil
+	}
 	return home, sent
 }
 
