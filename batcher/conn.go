@@ -47,6 +47,9 @@ const (
 	// maxQueued is how many bytes may wait for a socket that does not take them
 	// before their owners have to wait.
 	maxQueued = 1 << 20
+	// collected is how many bytes of commands may stay in the queue because more are to come
+	// at once.
+	collected = 16 << 10
 )
 
 type status uint8
@@ -210,6 +213,30 @@ func (c *Conn) OlderThan(other *Conn) bool { return c.opened < other.opened }
 // alone. It returns ErrRetired, also for a seat that has run out, or ErrDead, and has
 // then taken nothing.
 func (c *Conn) Submit(sink Sink, seat *Seat, raw []byte, n int) error {
+	return c.submit(sink, seat, raw, n, 0)
+}
+
+// Collect is Submit on a connection that is the caller's alone, who has more to come at
+// once: they stay in the queue until there is a good write's worth, or more is submitted, or
+// the caller calls Push, which it must before it waits for anything.
+func (c *Conn) Collect(sink Sink, raw []byte, n int) error {
+	return c.submit(sink, nil, raw, n, collected)
+}
+
+// Push sends what has been collected.
+func (c *Conn) Push() {
+	c.mu.Lock()
+	if len(c.out) == 0 || c.status == dead { // the reader fails what was collected
+		c.mu.Unlock()
+		return
+	}
+	lead, arm := c.undertake()
+	c.mu.Unlock()
+	c.follow(lead, arm)
+}
+
+// submit queues, and leaves what is in the queue then if it is no more than kept bytes.
+func (c *Conn) submit(sink Sink, seat *Seat, raw []byte, n, kept int) error {
 	c.mu.Lock()
 	for len(c.out) > maxQueued && c.status == live {
 		c.cond.Wait()
@@ -231,6 +258,10 @@ func (c *Conn) Submit(sink Sink, seat *Seat, raw []byte, n int) error {
 	c.fault(raw, n)
 	if c.delayed {
 		c.noteArrival(member, n)
+	}
+	if len(c.out) <= kept {
+		c.mu.Unlock()
+		return nil
 	}
 	lead, arm := c.undertake()
 	c.mu.Unlock()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/tidwall/redcon"
@@ -33,7 +34,7 @@ func (s *session) execute(b []byte) int {
 		return s.streamOn(b)
 	}
 	var run stretch
-	pos := 0
+	pos, turn := 0, 0
 	for pos < len(b) {
 		at := pos
 		if s.partial {
@@ -77,6 +78,10 @@ func (s *session) execute(b []byte) int {
 				s.special(cmd, route)
 			} else if s.room() {
 				s.carryOut(v, cmd.Raw, 1, cmd, route)
+			}
+			if turn++; turn%siftTurn == 0 {
+				s.flushLocal()
+				runtime.Gosched() // as behind as many of a pinned client's
 			}
 		} else {
 			s.submitRun(b, run)

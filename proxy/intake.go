@@ -410,8 +410,12 @@ func (s *session) extend(b []byte) {
 	s.noteHeld(s.holding()) // it may have to wait now
 }
 
-// flushLocal sends local answers that wait for nobody.
+// flushLocal sends what has been collected for the server, and local answers that wait for nobody.
 func (s *session) flushLocal() {
+	if c := s.collecting; c != nil {
+		s.collecting = nil
+		c.Push()
+	}
 	if s.local > 0 {
 		s.local = 0
 		s.flush()

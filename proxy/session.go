@@ -47,7 +47,9 @@ type session struct {
 	body    *body         // a large command under way, see large.go
 	pinned  *batcher.Conn // its own until it leaves, see pin.go
 	own     *batcher.Conn // carries a transaction; s.conn is the same, see transaction.go
-	tx      tx
+	// collecting is own, or was, if commands are collected there that have not been sent, see pass.
+	collecting *batcher.Conn
+	tx         tx
 	// Of a pinned session: it has sent what is no command, and how much of the large command
 	// under way has been passed on.
 	unframed bool

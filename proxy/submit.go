@@ -68,7 +68,7 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 			s.withdraw()
 			continue // poisoned meanwhile
 		}
-		err := s.conn.Submit(g, s.seatOn(), raw, n)
+		err := s.pass(g, raw, n)
 		if err == nil {
 			if s.tx.multi {
 				s.tx.queued += n
@@ -86,6 +86,17 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 		}
 		s.dropLane()
 	}
+}
+
+// pass sends n commands over the session's present connection. On one of its own they leave with what
+// else is there to be executed now: a system call for each of a client's small commands, here and at
+// the server, is what everybody else would wait for.
+func (s *session) pass(g *segment, raw []byte, n int) error {
+	if s.own == nil {
+		return s.conn.Submit(g, &s.seat, raw, n)
+	}
+	s.collecting = s.own
+	return s.own.Collect(g, raw, n)
 }
 
 // runApart sends n shared commands over a private connection. done is false if there is none

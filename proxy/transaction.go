@@ -341,12 +341,3 @@ func (p *Proxy) giveBackDiscarded(h *hub, c *batcher.Conn, open tx) {
 	c.SetPatient(false) // of a blocking command that was queued
 	h.giveBack(c)
 }
-
-// seatOn is the seat with which the session submits to its present connection: none
-// on one of its own.
-func (s *session) seatOn() *batcher.Seat {
-	if s.own != nil {
-		return nil
-	}
-	return &s.seat
-}
