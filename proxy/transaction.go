@@ -77,9 +77,10 @@ func (s *session) wholeBlock(b []byte) (whole stretch, ok bool) {
 
 // transactionCommand runs MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 func (s *session) transactionCommand(cmd resp.Command, route Route) {
-	// With arguments that do not fit, a command neither begins nor ends anything.
+	// With arguments that do not fit, a command neither begins nor ends anything, but for EXEC: a server
+	// that refuses it discards the transaction.
 	begins := route.Verb == VerbWatch && cmd.Len() > 1 || route.Verb == VerbMulti && cmd.Len() == 1
-	ends := route.Verb != VerbWatch && route.Verb != VerbMulti && cmd.Len() == 1
+	ends := route.Verb != VerbWatch && route.Verb != VerbMulti && (cmd.Len() == 1 || route.Verb == VerbExec && s.tx.multi)
 	if ends && s.own != nil && !s.tx.odd {
 		s.forgetRefused()
 	}

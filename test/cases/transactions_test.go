@@ -379,10 +379,7 @@ func TestRefusedEndOfWhatNeverBegan(t *testing.T) {
 		s.Do("ACL", "SETUSER", "meek", "on", "nopass", "~*", "+get", "+set", "+echo")
 		s.Do("ACL", "SETUSER", "watcher", "on", "nopass", "~*", "+get", "+set", "+echo", "+watch")
 		f := startProxy(t, s.Addr())
-		for _, talk := range []struct {
-			user     string
-			commands []string
-		}{
+		talkAlike(t, s, f, []talk{
 			{"meek", []string{"WATCH k", "GET k", "UNWATCH", "GET k"}},
 			{"meek", []string{"WATCH k", "MULTI", "SET k v", "EXEC", "GET k", "UNWATCH", "UNWATCH", "GET k"}},
 			{"meek", []string{"MULTI", "SET k w", "DISCARD", "GET k", "WATCH k", "DISCARD", "EXEC", "GET k"}},
@@ -390,27 +387,55 @@ func TestRefusedEndOfWhatNeverBegan(t *testing.T) {
 			{"meek", []string{"MULTI", "SELECT 1", "SET k w", "EXEC", "GET k", "DISCARD", "GET k"}},
 			{"watcher", []string{"WATCH k", "MULTI", "SET k v", "EXEC", "GET k", "DISCARD", "EXEC", "GET k"}},
 			{"watcher", []string{"MULTI", "WATCH k", "SET k w", "DISCARD", "GET k"}},
-		} {
-			direct, stepwise, whole := connect(t, s.Addr()), f.client(), f.client()
-			clients := []*client{direct, stepwise, whole}
-			for _, c := range clients {
-				c.gets("+OK\r\n", "AUTH", talk.user, "any")
-			}
-			var all [][]string
-			var want []string
-			for _, command := range talk.commands {
-				args := strings.Fields(command)
-				reply := direct.ask(args...)
-				stepwise.gets(reply, args...)
-				all, want = append(all, args), append(want, reply)
-			}
-			whole.sends(pipeline(all...))
-			whole.replies(want...)
-			whole.silent()
-			for _, c := range clients {
-				_ = c.Close()
-			}
-		}
+		})
 		eventually(t, "the places in the quota are free", func() bool { return f.Stats().PrivateBusy == 0 })
 	})
+}
+
+// An EXEC with arguments, which the server refuses, is the end of the transaction all the same.
+func TestRefusedExecEndsTheTransaction(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		f := startProxy(t, s.Addr())
+		talkAlike(t, s, f, []talk{
+			{"default", []string{"MULTI", "EXEC x", "EXEC", "PING"}},
+			{"default", []string{"MULTI", "SET k v", "EXEC x y", "ECHO k", "DISCARD", "MULTI", "SET k w", "EXEC", "GET k"}},
+			{"default", []string{"WATCH k", "EXEC x", "SET k u", "MULTI", "GET k", "EXEC", "EXEC x", "GET k"}},
+			{"default", []string{"WATCH k", "MULTI", "EXEC x", "UNWATCH", "GET k"}},
+		})
+		eventually(t, "the places in the quota are free", func() bool { return f.Stats().PrivateBusy == 0 })
+	})
+}
+
+// talk is what a user says.
+type talk struct {
+	user     string
+	commands []string
+}
+
+// talkAlike has it said to the server, and through the proxy command by command and in one piece, and
+// wants the same replies.
+func talkAlike(t *testing.T, s *redistest.Server, f *front, talks []talk) {
+	t.Helper()
+	for _, k := range talks {
+		direct, stepwise, whole := connect(t, s.Addr()), f.client(), f.client()
+		clients := []*client{direct, stepwise, whole}
+		for _, c := range clients {
+			c.gets("+OK\r\n", "AUTH", k.user, "any")
+		}
+		var all [][]string
+		var want []string
+		for _, command := range k.commands {
+			args := strings.Fields(command)
+			reply := direct.ask(args...)
+			stepwise.gets(reply, args...)
+			all, want = append(all, args), append(want, reply)
+		}
+		whole.sends(pipeline(all...))
+		whole.replies(want...)
+		whole.silent()
+		for _, c := range clients {
+			_ = c.Close()
+		}
+	}
 }
