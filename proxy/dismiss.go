@@ -134,8 +134,8 @@ func (s *session) notSent() []byte {
 	if s.dismissed() {
 		return replyStopping
 	}
-	if s.short {
-		return replyShort
+	if s.reason != nil {
+		return s.reason
 	}
 	return replyNotSent
 }

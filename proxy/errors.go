@@ -22,6 +22,7 @@ const (
 	textTxLimit    = "ERR streamproxy: limit of transactions reached (--private-max); command not sent"
 	textMemory     = "ERR streamproxy: memory limit reached; closing"
 	textShort      = "ERR streamproxy: memory limit reached; command not sent"
+	textBarred     = "NOPERM streamproxy: the user may no longer SELECT this database; command not sent"
 	textNoRoom     = "ERR streamproxy: no room for a name or credentials that long (--memory-limit)"
 )
 
@@ -31,6 +32,7 @@ var (
 	replyNotSent  = redcon.AppendError(nil, textNotSent)
 	replyStopping = redcon.AppendError(nil, textStopping)
 	replyShort    = redcon.AppendError(nil, textShort)
+	replyBarred   = redcon.AppendError(nil, textBarred)
 	replyOK       = redcon.AppendOK(nil)
 )
 

@@ -179,7 +179,7 @@ func (s *session) take(choose func(*spares) *batcher.Conn, u use) *batcher.Conn 
 	}
 	if s.p.ceiling.full.Load() && s.hub.spares.len() == 0 {
 		s.p.met(LimitMemory, "command refused: no room for more connections", "client", s.remote())
-		s.short = true
+		s.reason = replyShort
 		return nil
 	}
 	start := time.Now()

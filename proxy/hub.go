@@ -103,6 +103,10 @@ func (h *hub) dialLane(ctx context.Context, _ *batcher.Lane) (*batcher.Conn, err
 // denied reports whether the server lets the hub's user in no more.
 func (h *hub) denied(err error) bool { return denies(h.key, err) }
 
+// barred reports whether err says that the key's user may no more do what its connections begin with,
+// such as SELECT. Those that there are go on.
+func (h *hub) barred(err error) bool { return h.key.User.Proven() && upstream.Forbidden(err) }
+
 // denies reports whether err says that the server lets a key's user in no more. It is final for
 // those whose password a client has proven; the proxy's own may be read anew.
 func denies(key upstream.Key, err error) bool { return key.User.Proven() && upstream.Denied(err) }

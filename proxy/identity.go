@@ -283,14 +283,15 @@ func (s *session) refusalOf(err error) []byte {
 
 // unserved takes note that no connection was to be had, for which the caller fails what the client
 // has asked. One whose user is not let in any more is told so instead, and ends: it has to prove
-// itself anew.
+// itself anew. One that may not SELECT any more where it is hears that.
 func (s *session) unserved(err error) {
-	if refusal := s.refusalOf(err); refusal != nil {
-		s.answer(refusal)
+	switch {
+	case s.refusalOf(err) != nil:
+		s.answer(s.refusalOf(err))
 		s.ending = true
-		return
-	}
-	if !s.turnAway() {
+	case s.hub.barred(err):
+		s.reason = replyBarred
+	case !s.turnAway():
 		s.noteDown(err)
 	}
 }

@@ -379,7 +379,9 @@ func (s *session) received(n int) {
 func (s *session) feed(b []byte) {
 	s.working.Store(true)
 	defer s.working.Store(false)
-	s.short = s.short && s.poisoned.Load()
+	if !s.poisoned.Load() {
+		s.reason = nil
+	}
 	if s.in != nil {
 		s.extend(b)
 		b = s.in.b

@@ -71,10 +71,10 @@ type session struct {
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 	moves    *rate.Limiter // to where nobody is, see moves.go; nil: there was none yet
 
-	regular  bool // it has had a private connection, see waiters.go
-	silent   bool // the server may leave its own connection's commands unanswered, see unheard.go
-	short    bool // the command that failed last did so for want of memory
-	newcomer bool // it has joined the lane of those who had no reply yet
+	regular  bool   // it has had a private connection, see waiters.go
+	silent   bool   // the server may leave its own connection's commands unanswered, see unheard.go
+	reason   []byte // what is said of the command that failed last, if not the usual
+	newcomer bool   // it has joined the lane of those who had no reply yet
 
 	spoken atomic.Bool        // the client has been sent something
 	left   atomic.Bool        // the client has ended the connection; its last bytes may be unread

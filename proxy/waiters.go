@@ -177,7 +177,7 @@ func (h *hub) keeps() int {
 func (h *hub) dialOn() {
 	for n := 1; ; n++ {
 		err := h.dialSpare()
-		if h.denied(err) {
+		if h.denied(err) || h.barred(err) {
 			h.spares.refuse(err)
 			h.p.warm.CompareAndSwap(h, nil) // no spare is dialled until somebody wants one
 		}

@@ -97,6 +97,9 @@ func Refused(err error) bool {
 // right: the user is gone or switched off, or its password has changed.
 func Denied(err error) bool { return hasCode(serverText(err), "WRONGPASS", "NOAUTH") }
 
+// Forbidden says whether the server let the user in, but not do what the connection begins with.
+func Forbidden(err error) bool { return hasCode(serverText(err), "NOPERM") }
+
 // Unavailable says whether err means that the server could not be reached, broke
 // off, or had no room, so that another attempt is sensible. It is false for nil
 // and for every other answer of the server.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"streamproxy/internal/redistest"
 	"streamproxy/proxy"
@@ -136,4 +137,33 @@ func TestUserWithoutName(t *testing.T) {
 		}
 	}
 	f.client().gets("$-1\r\n", "GET", "k")
+}
+
+// Who may no longer SELECT where it is hears so at once of what needs one more connection, and goes on
+// with the rest; and with all of it when it may again.
+func TestRevokedSelect(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		f := startProxy(t, s.Addr())
+		s.Do("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all")
+		c := f.client()
+		c.gets("+OK\r\n", "AUTH", "u", "p")
+		c.gets("+OK\r\n", "SELECT", "2")
+		c.gets("+OK\r\n", "SET", "k", "v")
+		s.Do("ACL", "SETUSER", "u", "-select")
+		start := time.Now()
+		for _, command := range []string{"WATCH k", "BLPOP none 0.1", "MULTI"} {
+			const barred = "-NOPERM streamproxy: the user may no longer SELECT this database; command not sent\r\n"
+			c.gets(barred, strings.Fields(command)...)
+			c.gets(bulk("v"), "GET", "k")
+			c.sends(pipeline(strings.Fields(command), []string{"GET", "k"}))
+			c.replies(barred, barred)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("that took %v", took)
+		}
+		s.Do("ACL", "SETUSER", "u", "+select")
+		c.gets("+OK\r\n", "WATCH", "k")
+		c.gets("+OK\r\n", "UNWATCH")
+	})
 }
