@@ -8,6 +8,7 @@
 //	go run ./bench wide         many keys in one command
 //	go run ./bench metrics      what counting costs
 //	go run ./bench streams      the experiment of taskiq issue 699, with real workers
+//	go run ./bench neighbours   what well-behaved clients wait while others misbehave
 //	go run ./bench report       writes docs/benchmarks.md and its pictures from the results
 //
 // A figure is a ratio of medians: every side stands ready for the whole run and is measured in
@@ -25,6 +26,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"streamproxy/bench/internal/neighbourlab"
 )
 
 // program is one subcommand.
@@ -42,6 +45,7 @@ var programs = []program{
 	{"wide", wide},
 	{"metrics", metrics},
 	{"streams", streams},
+	{"neighbours", neighbours},
 	{"report", report},
 }
 
@@ -60,6 +64,9 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
+		if args[0] == neighbourlab.Command { // not for people: neighbours starts itself with it
+			return neighbourlab.Child(ctx, args[1:], os.Stdin, out)
+		}
 		for _, p := range programs {
 			if p.name == args[0] {
 				return p.run(ctx, args[1:], out)

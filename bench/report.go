@@ -113,7 +113,14 @@ func report(_ context.Context, args []string, out io.Writer) error {
 	if !found {
 		fmt.Fprintln(out, "no results of streams: run `go run ./bench streams` first")
 	}
-	if written == 0 && !found {
+	crowded, err := neighbourChapter(page, *results)
+	if err != nil {
+		return err
+	}
+	if !crowded {
+		fmt.Fprintln(out, "no results of neighbours: run `go run ./bench neighbours` first; the page says what it measures")
+	}
+	if written == 0 && !found && !crowded {
 		return errors.New("no results at all")
 	}
 	path := filepath.Join(*docs, "benchmarks.md")

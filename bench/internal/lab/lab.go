@@ -40,6 +40,7 @@ type Lab struct {
 	Sides        []Side
 	Missing      []string // peers that were asked for and are not installed
 
+	binary string // of streamproxy; "" until it has been built
 	folder string
 	links  []*netlab.Link
 }
@@ -53,11 +54,16 @@ const peerFolder = ".cache/peers"
 // Open starts redis-server and the sides named. A peer that is not installed is left out and
 // named in Missing; anything else that does not start is an error.
 func Open(ctx context.Context, names []string) (*Lab, error) {
+	return OpenBuilt(ctx, "", names)
+}
+
+// OpenBuilt is Open with a binary of streamproxy that has been built already: for who opens many.
+func OpenBuilt(ctx context.Context, binary string, names []string) (*Lab, error) {
 	folder, err := os.MkdirTemp("", "streamproxy-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{folder: folder}
+	l := &Lab{binary: binary, folder: folder}
 	if err := l.open(ctx, names); err != nil {
 		l.Close()
 		return nil, err

@@ -20,10 +20,10 @@ import (
 // "unix" has callers connect over a socket, "rtt=28ms" puts a link of that round trip before the
 // server.
 func startStreamproxy(ctx context.Context, l *Lab, s *Side, options string) error {
-	path, err := BuildStreamproxy(ctx, l.folder)
-	if err != nil {
+	if err := l.build(ctx); err != nil {
 		return err
 	}
+	var err error
 	if s.Addr, err = proc.FreeAddr(); err != nil {
 		return err
 	}
@@ -51,8 +51,16 @@ func startStreamproxy(ctx context.Context, l *Lab, s *Side, options string) erro
 		}
 	}
 	args := []string{"--listen", listen, "--upstream", "redis://" + server, "--telemetry-listen", telemetry}
-	s.Version = version(ctx, path, "version")
-	return l.serve(s, path, append(args, flags...)...)
+	s.Version = version(ctx, l.binary, "version")
+	return l.serve(s, l.binary, append(args, flags...)...)
+}
+
+// build makes sure that there is a binary.
+func (l *Lab) build(ctx context.Context) (err error) {
+	if l.binary == "" {
+		l.binary, err = BuildStreamproxy(ctx, l.folder)
+	}
+	return err
 }
 
 func splitOptions(options string) []string {
@@ -62,13 +70,9 @@ func splitOptions(options string) []string {
 	return strings.Split(options, ":")
 }
 
-// BuildStreamproxy compiles the proxy as a release would into the folder, unless that has been
-// done, and returns its path.
+// BuildStreamproxy compiles the proxy as a release would into the folder and returns its path.
 func BuildStreamproxy(ctx context.Context, folder string) (string, error) {
 	path := filepath.Join(folder, "streamproxy")
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "streamproxy/cmd/streamproxy")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -58,3 +58,14 @@ func RSS(pid int) (int64, error) {
 	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize()), err
 }
+
+// Descriptors returns how many files and sockets a process has open.
+func Descriptors(pid int) (int, error) {
+	folder, err := os.Open(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return 0, err
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(-1)
+	return len(names), err
+}

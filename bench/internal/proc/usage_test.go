@@ -39,3 +39,18 @@ func TestOwnUsage(t *testing.T) {
 		t.Errorf("resident memory %d, %v", rss, err)
 	}
 }
+
+func TestDescriptors(t *testing.T) {
+	before, err := Descriptors(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if with, err := Descriptors(os.Getpid()); err != nil || with != before+1 {
+		t.Errorf("%d descriptors and one more: %d, %v", before, with, err)
+	}
+}
