@@ -12,7 +12,7 @@
 //	identity, prover, turns, failures       who it is, and how that is asked
 //	replies, output                         what it is answered, in order, at its pace
 //	class, table, options, version          which command is what, on which server
-//	submit, weight                          class shared: the lane, and what is too heavy for it
+//	submit, weight, strangers               class shared: the lane, what is too heavy for it, who waits
 //	exclusive, large, pin, leave            commands that need a connection of their own
 //	deny, sift                              commands that clients may not send
 //	streams, parked, rearm, fresh, calls    what stream consumers mean, see package reclaim
@@ -26,7 +26,7 @@
 // keeper of the ceiling, the health check and partings, one each per Proxy. All end with Proxy.Close.
 //
 // Locks: a session's mu guards what its reader shares with upstream readers. It is
-// never held across a call into batcher or a socket. Proxy.mu and hub.mu guard
+// never held across a call into batcher or a socket; that of the strangers is taken after it. Proxy.mu and hub.mu guard
 // maps; Proxy.mu is taken before those of the registry, the spares and a batcher
 // connection, and never with a session's.
 package proxy

@@ -29,6 +29,8 @@ type hub struct {
 	taken    atomic.Int64 // unix nanoseconds: when a private connection was asked for last
 	novices  *semaphore.Weighted
 
+	strangers strangers
+
 	users   int           // sessions; Proxy.mu guards it
 	unused  *list.Element // its place among the unused; Proxy.mu guards it
 	dropped atomic.Bool   // nobody will come for its connections any more

@@ -151,6 +151,9 @@ func (g *segment) Reply(b []byte, done, open int) {
 		s.shelve(g, b)
 	}
 	g.open = open
+	if s.entered.n > 0 {
+		s.letIn()
+	}
 	if g.shared {
 		s.weigh(len(b), done)
 	}
@@ -212,6 +215,7 @@ func (g *segment) Fail(n int, err error) {
 		}
 	}
 	s.poisoned.Store(wholePipelines)
+	s.letIn()
 	finished := s.answered(g, n)
 	over := s.failureOver()
 	s.mu.Unlock()

@@ -93,7 +93,8 @@ type session struct {
 	seat batcher.Seat // the session's place on its lane
 	lane segment      // the segment that the common case reuses
 
-	weight weight // of its replies
+	weight  weight  // of its replies
+	entered entered // guarded by mu
 
 	// working: the reader executes what it has read; it may wait for an upstream with a
 	// command that is nowhere else booked.

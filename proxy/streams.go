@@ -145,7 +145,7 @@ func (s *session) forward(v reclaim.Verdict, raw []byte, n int, cmd resp.Command
 		s.submitRun(raw, stretch{to: len(raw), n: n, write: route.Write})
 		return
 	}
-	g := &segment{s: s}
+	g := &segment{s: s, shared: true}
 	raw, g.rewrite = behind(v, raw)
 	if v.Watch != nil {
 		kept := new([]byte)

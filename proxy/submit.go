@@ -63,9 +63,13 @@ func (s *session) submitAs(special *segment, raw []byte, what stretch) (sent boo
 			s.failUnsent(n, mute)
 			return false
 		}
+		if s.takePlace(n) && s.resigned() {
+			s.retract(n)
+			continue
+		}
 		g := s.expect(special, n, len(raw))
 		if g == nil {
-			s.withdraw()
+			s.retract(n)
 			continue // poisoned meanwhile
 		}
 		err := s.pass(g, raw, n)
@@ -154,6 +158,7 @@ func (s *session) unexpect(g *segment, n, size int) {
 	s.outstanding -= n
 	s.asked.Add(-int64(size))
 	s.unbook(s.weight.booked)
+	s.returnPlace(n)
 	s.advance()
 	s.mu.Unlock()
 }

@@ -185,6 +185,14 @@ func (s *session) unbook(places int64) {
 	}
 }
 
+// retract is withdraw for who has had its turn among the strangers, with n commands.
+func (s *session) retract(n int) {
+	s.mu.Lock()
+	s.returnPlace(n)
+	s.mu.Unlock()
+	s.withdraw()
+}
+
 // withdraw is unbook for who has not sent anything after all.
 func (s *session) withdraw() {
 	s.mu.Lock()
