@@ -27,15 +27,21 @@ func (c calls) Do(ctx context.Context, as reclaim.Identity, commands []byte, n i
 func (c calls) DoUpTo(ctx context.Context, as reclaim.Identity, commands []byte, n, most int) ([][]byte, error) {
 	h := c.p.hubOf(keyOf(as))
 	defer c.p.leaveHub(h)
-	return c.apart(ctx, h, commands, newCollector(n, most))
+	return c.apart(ctx, reclaim.Client(ctx), h, commands, newCollector(n, most))
 }
 
 // apart sends the commands over a private connection, if there is one to be had soon.
-func (c calls) apart(ctx context.Context, h *hub, commands []byte, w *collector) ([][]byte, error) {
-	soon, cancel := context.WithTimeout(ctx, apartWait)
+func (c calls) apart(ctx, client context.Context, h *hub, commands []byte, w *collector) ([][]byte, error) {
+	soon, cancel := context.WithTimeout(client, apartWait)
 	conn, err := h.borrow(soon)
 	cancel()
-	if err != nil { // a lane is better than nothing
+	switch {
+	case client.Err() != nil && ctx.Err() == nil:
+		if err == nil {
+			h.giveBack(conn)
+		}
+		return nil, reclaim.ErrNotSent
+	case err != nil: // a lane is better than nothing
 		return c.onLane(ctx, h, commands, w)
 	}
 	return c.runOver(ctx, h, conn, commands, w)
@@ -57,7 +63,7 @@ func (c calls) run(ctx context.Context, key upstream.Key, commands []byte, n int
 	h := c.p.hubOf(key)
 	defer c.p.leaveHub(h)
 	if len(commands) > laneTurn { // as a client's pipeline of that size
-		return c.apart(ctx, h, commands, newCollector(n, 0))
+		return c.apart(ctx, ctx, h, commands, newCollector(n, 0))
 	}
 	return c.onLane(ctx, h, commands, newCollector(n, 0))
 }

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -41,5 +43,43 @@ func TestCallsKeepTheBeginningOfLongReplies(t *testing.T) {
 		if string(replies[i]) != want {
 			t.Errorf("%d: %d bytes, want %d", i, len(replies[i]), len(want))
 		}
+	}
+}
+
+// What is asked for a client alone that has gone is not sent, nor waited for; what others want too is.
+func TestCallsForAClientThatHasGone(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, withoutSpares)
+	expect(t, p.client(), bulkReply("k"), "GET", "k")
+	until(t, "the server", p.health.up.Load)
+	h := p.hubOf(p.defaultKey())
+	defer p.leaveHub(h)
+	for c := h.spares.pop(); c != nil; c = h.spares.pop() {
+		c.Close()
+	}
+	f.seenSince()
+	client, leave := context.WithCancel(t.Context())
+	ask := func(ctx context.Context) error {
+		_, err := calls{p.Proxy}.DoUpTo(ctx, reclaim.Identity{Proto: 2}, resp.AppendCommand(nil, "GET", "x"), 1, 1000)
+		return err
+	}
+	f.setMute(true) // nobody is let in
+	gone := make(chan error)
+	go func() { gone <- ask(reclaim.Wanted(t.Context(), client)) }()
+	until(t, "it to wait for a connection", func() bool { h.spares.mu.Lock(); defer h.spares.mu.Unlock(); return len(h.spares.waiting) == 1 })
+	leave()
+	if err := <-gone; !errors.Is(err, reclaim.ErrNotSent) {
+		t.Errorf("while it waits: %v", err)
+	}
+	f.setMute(false)
+	f.cut("private") // its greeting was swallowed
+	if err := ask(reclaim.Wanted(t.Context(), client)); !errors.Is(err, reclaim.ErrNotSent) {
+		t.Errorf("before it waits: %v", err)
+	}
+	if seen := f.seenSince(); len(seen) != 0 {
+		t.Errorf("sent: %q", seen)
+	}
+	if err := ask(t.Context()); err != nil {
+		t.Errorf("for others: %v", err)
 	}
 }

@@ -88,9 +88,7 @@ func passes(v reclaim.Verdict) bool {
 func (s *session) carryOut(v reclaim.Verdict, raw []byte, n int, cmd resp.Command, route Route) {
 	if v.Action == reclaim.Defer {
 		s.waitIdle()
-		ctx, cancel := s.p.within(s.p.cfg.UpstreamTimeout)
-		v = v.Task.Run(ctx)
-		cancel()
+		v = s.runTask(v.Task)
 	}
 	switch v.Action {
 	case reclaim.Answer:
@@ -103,6 +101,15 @@ func (s *session) carryOut(v reclaim.Verdict, raw []byte, n int, cmd resp.Comman
 	default:
 		s.forward(v, raw, n, cmd, route)
 	}
+}
+
+// runTask asks what is to be asked first, or as much of it as is wanted without the client.
+func (s *session) runTask(t *reclaim.Task) reclaim.Verdict {
+	ctx, cancel := s.p.within(s.p.cfg.UpstreamTimeout)
+	defer cancel()
+	client, cancel := s.patienceOf(s.p.cfg.UpstreamTimeout)
+	defer cancel()
+	return t.Run(reclaim.Wanted(ctx, client))
 }
 
 // handOver answers from here. If the reply carries claimed entries, it is noted when

@@ -104,6 +104,9 @@ func (f *fakeServer) Do(ctx context.Context, _ Identity, commands []byte, n int)
 }
 
 func (f *fakeServer) DoUpTo(ctx context.Context, _ Identity, commands []byte, n, most int) ([][]byte, error) {
+	if Client(ctx).Err() != nil {
+		return nil, ErrNotSent
+	}
 	list, err := f.serve(ctx, false, commands, n)
 	return upTo(list, most), err
 }

@@ -256,6 +256,8 @@ func (s *Session) await(l *learning, again func() Verdict) Verdict {
 		case <-l.done:
 		case <-patience.C:
 			return s.forward("unknown")
+		case <-Client(ctx).Done():
+			return s.forward("unknown")
 		case <-ctx.Done():
 			return s.forward("unknown")
 		}

@@ -34,7 +34,8 @@ type Upstream interface {
 	// Do runs commands as a client's identity. The commands never block and never
 	// change their connection.
 	Do(ctx context.Context, as Identity, commands []byte, n int) ([][]byte, error)
-	// DoUpTo does the same, and keeps no more of each reply than its first most bytes.
+	// DoUpTo does the same, and keeps no more of each reply than its first most bytes. It sends
+	// nothing for a client that has gone, see Wanted.
 	DoUpTo(ctx context.Context, as Identity, commands []byte, n, most int) ([][]byte, error)
 	// Control runs commands as the upstream URL's own user, in its database and in
 	// version 2 or 3 of the protocol.

@@ -61,7 +61,7 @@ type Task struct {
 
 // Run asks. It takes about one round trip and never longer than ctx. The caller
 // must carry out the verdict even if the client has left meanwhile: its Handout
-// has to be dropped then.
+// has to be dropped then. Whose client may leave says so with Wanted.
 func (t *Task) Run(ctx context.Context) Verdict { return t.run(ctx) }
 
 // Handout is a number of claimed entries on their way to one client.
