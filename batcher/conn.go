@@ -152,6 +152,10 @@ type Conn struct {
 	wn   int
 	werr error
 	wfn  func(fd uintptr) bool
+	// Of who leads a batch: whether he has yielded for it, and what is known of that.
+	yielded bool
+	yields  yields
+	alone   int // commands in the batch when its leader was chosen; mu guards it
 
 	// Of the reader.
 	cur     run

@@ -18,6 +18,7 @@ func (c *Conn) undertake() (lead bool, arm time.Duration) {
 	}
 	armed, due := c.state == flushWaiting, c.due
 	if c.resolve() {
+		c.alone = c.queued
 		return true, 0
 	}
 	if armed && c.due >= due {
@@ -96,13 +97,18 @@ func (c *Conn) timerFired() {
 
 // lead writes the batch that the caller's command opened. It yields once before,
 // so that every client whose command has already been read joins the batch; a session
-// that has the connection to itself has nobody to wait for.
+// that has the connection to itself has nobody to wait for, nor has one to which that has
+// turned out to bring nobody.
 func (c *Conn) lead() {
-	if c.shared.Load() && c.seats.Load() > 1 {
-		runtime.Gosched()
+	if c.shared.Load() && c.seats.Load() > 1 && c.yields.due() {
+		c.yielded = true
+		yield()
 	}
 	c.writeOnce()
 }
+
+// yield can be made to last by tests.
+var yield = runtime.Gosched
 
 // writeOnce writes one batch without blocking and hands over what is left, so
 // that a client's reader never becomes everybody's writer.
@@ -166,6 +172,10 @@ func (c *Conn) take() (batch []byte, ok bool) {
 	c.inflight += commands
 	c.queued = 0
 	waited := now - c.first
+	if c.yielded {
+		c.yielded = false
+		c.yields.took(time.Duration(waited), commands > c.alone)
+	}
 	if len(batch) > maxQueued {
 		c.cond.Broadcast()
 	}

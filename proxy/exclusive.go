@@ -183,18 +183,26 @@ func (s *session) take(choose func(*spares) *batcher.Conn, u use) *batcher.Conn 
 		return nil
 	}
 	start := time.Now()
-	ctx, cancel := s.patienceFor(s.hub)
-	defer cancel()
-	c, err := s.hub.take(ctx, choose, s.claim(u))
-	if err != nil {
-		s.unserved(err)
-		return nil
+	c := s.hub.ready(choose, s.claim(u))
+	if c == nil {
+		var err error
+		if c, err = s.queueFor(choose, u); err != nil {
+			s.unserved(err)
+			return nil
+		}
 	}
 	s.regular = true
 	if f := s.p.cfg.Events.PrivateWait; f != nil {
 		f(time.Since(start))
 	}
 	return c
+}
+
+// queueFor waits for a private connection.
+func (s *session) queueFor(choose func(*spares) *batcher.Conn, u use) (*batcher.Conn, error) {
+	ctx, cancel := s.patienceFor(s.hub)
+	defer cancel()
+	return s.hub.take(ctx, choose, s.claim(u))
 }
 
 // begin books an exclusive command: nothing else of the session is outstanding.

@@ -189,10 +189,7 @@ func (h *hub) borrow(ctx context.Context) (*batcher.Conn, error) {
 
 // take is borrow with a way to choose among the spares, for who claims one so.
 func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, who claim) (*batcher.Conn, error) {
-	h.taken.Store(time.Now().UnixNano())
-	if h.borrowed.Swap(true) { // who comes once, and is another then, needs no spares
-		h.p.warm.Store(h)
-	}
+	h.noteTaken()
 	for {
 		c, w := h.spares.reserve(choose, who)
 		h.staff()
@@ -205,6 +202,26 @@ func (h *hub) take(ctx context.Context, choose func(*spares) *batcher.Conn, who 
 		if !c.Retired() {
 			return c, nil
 		}
+	}
+}
+
+// ready is take for what need not be waited for; nil if that is nothing. Mostly there is something,
+// and what a wait needs costs as much as the rest.
+func (h *hub) ready(choose func(*spares) *batcher.Conn, who claim) *batcher.Conn {
+	c := h.spares.lend(choose, who)
+	if c == nil || c.Retired() {
+		return nil
+	}
+	h.noteTaken()
+	h.staff()
+	return c
+}
+
+// noteTaken notes that a private connection is wanted.
+func (h *hub) noteTaken() {
+	h.taken.Store(time.Now().UnixNano())
+	if h.borrowed.Swap(true) { // who comes once, and is another then, needs no spares
+		h.p.warm.Store(h)
 	}
 }
 

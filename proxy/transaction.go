@@ -6,7 +6,6 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"streamproxy/batcher"
 	"streamproxy/internal/resp"
 )
 
@@ -162,20 +161,8 @@ func (s *session) forgetRefused() {
 // transactions. It answers the command as not sent, and returns false, if there is
 // none to be had.
 func (s *session) ownConn() bool {
-	ctx, cancel := s.patience()
-	defer cancel()
 	s.flushLocal()
-	select {
-	case s.p.txSlots <- struct{}{}:
-		s.p.txPeak.saw(len(s.p.txSlots))
-	case <-ctx.Done():
-		if s.resigned() {
-			s.failHere(1)
-			return false
-		}
-		s.p.met(LimitTransactions, "transaction refused", "client", s.remote(), "private_max", s.p.cfg.PrivateMax)
-		s.poisoned.Store(true)
-		s.answer(redcon.AppendError(nil, textTxLimit))
+	if !s.txSlot() {
 		return false
 	}
 	c := s.borrowAs(useTransaction)
@@ -187,6 +174,33 @@ func (s *session) ownConn() bool {
 	s.dropLane()
 	s.own, s.conn, s.tx = c, c, tx{}
 	return true
+}
+
+// txSlot takes a place among the transactions, for which it waits. It answers the command as not sent,
+// and returns false, if there is none.
+func (s *session) txSlot() bool {
+	select {
+	case s.p.txSlots <- struct{}{}:
+		s.p.txPeak.saw(len(s.p.txSlots))
+		return true
+	default: // it has to be waited for
+	}
+	ctx, cancel := s.patience()
+	defer cancel()
+	select {
+	case s.p.txSlots <- struct{}{}:
+		s.p.txPeak.saw(len(s.p.txSlots))
+		return true
+	case <-ctx.Done():
+	}
+	if s.resigned() {
+		s.failHere(1)
+		return false
+	}
+	s.p.met(LimitTransactions, "transaction refused", "client", s.remote(), "private_max", s.p.cfg.PrivateMax)
+	s.poisoned.Store(true)
+	s.answer(redcon.AppendError(nil, textTxLimit))
+	return false
 }
 
 // endTransaction sends the command that ends it. The connection goes back to the
@@ -320,25 +334,5 @@ func (s *session) dropOwn() {
 		<-s.p.txSlots
 		return
 	}
-	s.p.wg.Go(func() {
-		s.p.giveBackDiscarded(h, own, open)
-		<-s.p.txSlots
-	})
-}
-
-// giveBackDiscarded returns a connection with an open transaction to the spares of a hub,
-// once the server has forgotten that.
-func (p *Proxy) giveBackDiscarded(h *hub, c *batcher.Conn, open tx) {
-	ctx, cancel := p.within(provenTime)
-	defer cancel()
-	command := "UNWATCH"
-	if open.multi {
-		command = "DISCARD"
-	}
-	if reply, err := p.ask(ctx, c, command); err != nil || !bytes.Equal(reply, replyOK) {
-		c.Close()
-		return
-	}
-	c.SetPatient(false) // of a blocking command that was queued
-	h.giveBack(c)
+	s.p.giveBackOpen(h, own, open)
 }

@@ -45,6 +45,16 @@ func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batche
 	return nil, w
 }
 
+// lend is reserve without the queue.
+func (s *spares) lend(choose func(*spares) *batcher.Conn, who claim) *batcher.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lends(who) {
+		return nil
+	}
+	return choose(s)
+}
+
 // nextWaiter takes out of the queue whose turn it is, of those who may have the connection: everybody
 // one that was dialled, not everybody one that was given back, and nobody who may end it one that was
 // a lane. It returns nil if there is none. The lock is held.
