@@ -113,12 +113,15 @@ func (s *session) loginHere(cmd resp.Command, v Verb) {
 	}
 }
 
+// noLogin has too many arguments. Every server refuses it in its place; a wrong password Redis from 7.2
+// on does not answer at all while earlier replies are pending.
+var noLogin = resp.AppendCommand(nil, "AUTH", "too", "many", "arguments")
+
 // wrongLogin is what the server gets in the place of credentials that are not judged, and count
 // as wrong: of an AUTH or HELLO that is too long to be held, or holds several.
 func (s *session) wrongLogin() []byte {
 	s.slowDown()
-	nobody := s.p.identities.nobody
-	return authRequest(nobody.user, nobody.password)
+	return noLogin
 }
 
 // refuseLongLogin answers one that is too long, of a session that is not pinned.

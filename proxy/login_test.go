@@ -38,7 +38,7 @@ func TestVet(t *testing.T) {
 		"HELLO 3 SETNAME n AUTH default x":       {"HELLO 3 SETNAME n AUTH " + refused + " ''", ""},
 		"HELLO 2 AUTH default x JUNK":            {"HELLO 2 AUTH " + refused + " '' JUNK", ""},
 		"HELLO 2 JUNK AUTH default x":            {"HELLO 2 JUNK AUTH default x", ""},
-		"HELLO 3 AUTH default x AUTH default pw": {"AUTH " + refused + " ''", ""},
+		"HELLO 3 AUTH default x AUTH default pw": {"AUTH too many arguments", ""},
 	} {
 		for i, target := range []upstream.Target{plain, named} {
 			if want[i] == "" {

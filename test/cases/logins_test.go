@@ -101,3 +101,27 @@ func TestLoginsKeepTheDatabase(t *testing.T) {
 		}
 	}
 }
+
+// An AUTH or HELLO that is too long to be judged is refused in its place: on a connection of the
+// client's own, too, where no reply may be missing.
+func TestLoginsThatAreTooLongAreRefusedInTheirPlace(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		f := startProxy(t, s.Addr())
+		long := strings.Repeat("x", 70<<10)
+		for _, first := range [][]string{{"ECHO", "first"}, {"CLIENT", "NO-EVICT", "ON"}, {"CLIENT", "TRACKING", "ON"}, {"UNSUBSCRIBE"}} {
+			for _, login := range [][]string{{"HELLO", "3", long}, {"AUTH", "alice", long}, {"AUTH", "alice", "pa", long}} {
+				c := connect(t, f.tcp)
+				c.sends(pipeline([]string{"ECHO", "before"}, first, login, []string{"ECHO", "behind"}, []string{"PING"}))
+				c.replies(bulk("before"))
+				for i, got := range []string{c.reply(), c.reply(), c.reply(), c.reply()} {
+					if (got[0] == '-') != (i == 1) {
+						t.Errorf("%v, %s: reply %d is %.80q", first, login[0], i+1, got)
+					}
+				}
+				c.silent()
+				_ = c.Close()
+			}
+		}
+	})
+}
