@@ -103,7 +103,14 @@ func (s *session) execute(b []byte) int {
 // lengthen returns run with the next command at its end. If that cannot travel with it, run is
 // sent, and the command begins another.
 func (s *session) lengthen(b []byte, run, next stretch) stretch {
-	if run.n == 0 || run.to != next.from || run.wide != next.wide {
+	switch {
+	case run.n == 0:
+		return next
+	case run.n >= s.portion:
+		s.submitRun(b, run)
+		s.nextPortion()
+		return next
+	case run.to != next.from, run.wide != next.wide:
 		s.submitRun(b, run)
 		return next
 	}

@@ -386,6 +386,7 @@ func (s *session) feed(b []byte) {
 		s.extend(b)
 		b = s.in.b
 	}
+	s.portion = s.portionNow()
 	n := 0
 	for n < len(b) && (s.body != nil || !s.held()) && !s.ending {
 		m := s.execute(b[n:])

@@ -37,6 +37,24 @@ func (s *session) leave() {
 	}
 }
 
+// giveUpReads ends the private connection over which a client that is gone had only asked to read, as
+// leave does, for a reader that waits for the replies. It reports whether it has; the lock is held, but
+// not meanwhile.
+func (s *session) giveUpReads() bool {
+	e := s.active
+	if e == nil || !e.reads || e.settled || e.left {
+		return false
+	}
+	if gone := s.closed || s.left.Load() && s.isReset(); !gone {
+		return false
+	}
+	e.left = true // what becomes of the connection is decided
+	s.mu.Unlock()
+	e.conn.Close()
+	s.mu.Lock()
+	return true
+}
+
 // unblockPatience bounds one attempt to call a blocked command back.
 const unblockPatience = 5 * time.Second
 

@@ -31,6 +31,8 @@ type session struct {
 	// Of the reader.
 	scan    resp.CommandScanner
 	partial bool    // scan is within a command
+	portion int     // how many commands the next stretch may have, see portionNow
+	trust   int     // how many times that has been doubled
 	in      *buffer // bytes read and not yet executed; nil: none
 	ahead   queue   // those behind in, read while a command blocks, see ahead.go
 	lined   bool    // it stands in the line of those that would read on

@@ -286,7 +286,9 @@ func (s *session) waitIdle() {
 	s.mu.Lock()
 	s.waiters++
 	for s.outstanding > 0 || s.busy {
-		s.cond.Wait()
+		if !s.giveUpReads() {
+			s.cond.Wait()
+		}
 	}
 	s.waiters--
 	s.mu.Unlock()

@@ -36,6 +36,13 @@ const (
 	// NET_MAX_WRITES_PER_EVENT).
 	largeReply = 64 << 10
 	place      = 64 << 10
+	// portion is how many bytes of replies a session asks for at a time. A server makes all
+	// replies to what it has read of a client before it turns to the next, also for one that
+	// has left since; a pipeline that asks for more is sent in portions, each when the one before
+	// has been answered. While the client takes what it gets they grow, each to twice the one
+	// before and maxTrust times at most: over a far link each costs a round trip.
+	portion  = maxNovices * place
+	maxTrust = 2
 	// laneTurn is how many bytes of commands one session may have unanswered on a lane, but
 	// for a single command: as many as a server reads of one client before it turns to the
 	// next (Redis's PROTO_IOBUF_LEN). So a neighbour on the lane waits for no more of each
@@ -152,6 +159,29 @@ func (s *session) likely(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return mean*int64(n+s.outstanding) >= heavyPipeline
+}
+
+// portionNow is how many commands the session asks for at a time: so many that the replies
+// expected are no more than a portion.
+func (s *session) portionNow() int {
+	_, mean := s.expects()
+	if mean*maxOutstanding < portion {
+		return maxOutstanding
+	}
+	return int(max((portion<<s.trust)/mean, 1))
+}
+
+// nextPortion follows a portion that has been sent, which was when the one before it had been
+// answered. It is larger if that has been taken by the client.
+func (s *session) nextPortion() {
+	s.mu.Lock()
+	owes := s.unsent() > 0
+	s.mu.Unlock()
+	if s.trust++; owes {
+		s.trust = 0
+	}
+	s.trust = min(s.trust, maxTrust)
+	s.portion = s.portionNow() // replies may have come meanwhile
 }
 
 // newNovices returns a hub's places.

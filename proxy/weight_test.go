@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -249,6 +250,98 @@ func TestHeavyPipelineOfAClientThatResets(t *testing.T) {
 	_ = c.Conn.(*net.TCPConn).SetLinger(0)
 	_ = c.Close()
 	until(t, "nothing is under way any more", func() bool { st := p.Stats(); return st.InFlight == 0 && st.PrivateBusy == 0 })
+}
+
+// askForMuch has a client that is known to get large replies ask for muchLarge of what the server keeps
+// back, in one write.
+func askForMuch(t *testing.T, p *testProxy) *redistest.Client {
+	t.Helper()
+	c := p.client()
+	settle(t, p, c)
+	for range 100 { // its mean follows
+		asks(t, c, "large")
+	}
+	if err := c.Send(strings.Repeat(redistest.Command("GET", "silence"), muchLarge)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "something to be under way", func() bool { return p.Stats().InFlight > 0 })
+	return c
+}
+
+const muchLarge = 64
+
+// A server is asked for a portion of what a heavy pipeline brings, and for the next when it has answered.
+func TestHeavyPipelineInPortions(t *testing.T) {
+	f := startLibrary(t)
+	p := startProxy(t, f, withoutSpares)
+	var asked *fakeConn
+	library := f.answer
+	f.script(func(c *fakeConn, args []string) (string, bool) {
+		if args[len(args)-1] == "silence" {
+			asked = c
+		}
+		return library(c, args)
+	})
+	c := askForMuch(t, p)
+	most := portion/len(largeValue) + 1 // the mean may be a little less than each of them
+	for answered := 0; answered < muchLarge; most = portion<<maxTrust/len(largeValue) + 1 {
+		f.await(t, "private silence", answered+1)
+		n := p.Stats().InFlight
+		if n > most {
+			t.Fatalf("%d commands under way, %d are a portion", n, most)
+		}
+		f.await(t, "private silence", answered+n)
+		f.mu.Lock()
+		to := asked
+		f.mu.Unlock()
+		for range n {
+			if _, err := io.WriteString(to, bulkReply(largeValue)); err != nil {
+				t.Fatal(err)
+			}
+			expectReply(t, c, bulkReply(largeValue))
+		}
+		answered += n
+	}
+}
+
+// What was not asked for yet when a client resets its connection is not asked for any more, and what
+// was is not waited for.
+func TestHeavyPipelineEndsWithItsClient(t *testing.T) {
+	f := startLibrary(t)
+	p := startProxy(t, f, withoutSpares)
+	c := askForMuch(t, p)
+	portion := p.Stats().InFlight
+	f.await(t, "private silence", portion)
+	reset(c)
+	until(t, "the session to end, and its connection", func() bool {
+		st := p.Stats()
+		return p.sessions.len() == 0 && st.InFlight == 0 && st.PrivateBusy == 0
+	})
+	expect(t, p.client(), bulkReply("k"), "GET", "k")
+	if n := f.count("private silence"); n != portion {
+		t.Errorf("the server was asked %d times, %d were a portion", n, portion)
+	}
+}
+
+// Portions grow while the client takes them.
+func TestPortionsGrow(t *testing.T) {
+	s := &session{}
+	s.weight.past.Store(true)
+	s.weight.mean.Store(portion / 10)
+	s.portion = s.portionNow()
+	var got []int
+	for _, owed := range []int{0, 0, 0, 1, 0} {
+		got = append(got, s.portion)
+		s.inWrite = owed
+		s.nextPortion()
+	}
+	if want := []int{10, 20, 40, 40, 10}; !slices.Equal(got, want) {
+		t.Errorf("%d commands, want %d", got, want)
+	}
+	s.weight.mean.Store(100)
+	if n := s.portionNow(); n != maxOutstanding {
+		t.Errorf("of small replies: %d", n)
+	}
 }
 
 // A command of very many arguments has a connection to itself, alone or
