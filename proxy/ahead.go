@@ -3,6 +3,7 @@ package proxy
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // A client may send on while a command of its blocks, and leave. Its end then stands behind what it
@@ -13,21 +14,60 @@ import (
 // the memory limit. When half of that limit is in use they read on one at a time, until memory is
 // close to it: of those who have left, each gives back what it holds when its end is found. Who has
 // sent more than may be kept stays unread, and unnoticed if it leaves without a reset.
+//
+// Many commands that may block do not, because they find what they want: behind those nothing more is
+// read. And a client that owes reading is known to have left by the reset with which its kernel
+// answers what is sent to it.
 
-// mayLast reports whether what the reader waits for may never come by itself.
-func (s *session) mayLast() bool {
+// aheadAfter is how long a command has to be under way before more is read behind it, and after how
+// long a client that owes reading is looked at again.
+const aheadAfter = time.Second
+
+// mayLast reports whether what the reader waits for may never come by itself, and how long it is left
+// alone before it is taken for such.
+func (s *session) mayLast() (may bool, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.busy && (s.resetting || s.blocks())
+	switch {
+	case !s.busy || !s.resetting && !s.blocks():
+		return false, 0
+	case s.unsent() > 0:
+		return true, aheadAfter
+	}
+	return true, aheadAfter - time.Since(s.since)
 }
 
 // mayRead reports whether the reader, which holds much, is to read on.
 func (s *session) mayRead() bool {
-	if !s.mayLast() {
-		s.stepAside()
-		return false
+	may, wait := s.mayLast()
+	if may && wait <= 0 {
+		return s.roomAhead()
 	}
-	return s.roomAhead()
+	s.stepAside()
+	if may {
+		s.lookAgain(wait)
+	}
+	return false
+}
+
+// lookAgain wakes the reader after that time.
+func (s *session) lookAgain(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.alarm == nil {
+		s.alarm = time.AfterFunc(after, func() { _ = s.nc.SetReadDeadline(past) }) // a closed connection needs no waking
+		return
+	}
+	s.alarm.Reset(after)
+}
+
+// sleepOn ends that.
+func (s *session) sleepOn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.alarm != nil {
+		s.alarm.Stop()
+	}
 }
 
 // roomAhead reports whether the reader may keep more behind what it holds. If it has to wait for

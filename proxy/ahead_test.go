@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"streamproxy/internal/redistest"
 )
@@ -146,6 +147,50 @@ func TestAheadIsBounded(t *testing.T) {
 			if err := <-sent; err != nil {
 				t.Fatal(err)
 			}
+		})
+	}
+}
+
+// Behind a command that may block nothing more is read before it has lasted, nor while the client owes
+// reading: a command that finds what it wants is over at once, and there may be thousands.
+func TestAheadWaits(t *testing.T) {
+	const hour = time.Hour
+	for name, state := range map[string]struct {
+		since time.Duration
+		owes  int
+	}{
+		"for a command that is young": {since: hour},
+		"for a client that owes":      {since: -hour, owes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := startFake(t)
+			p := startProxy(t, f, nil)
+			c := p.client()
+			s := p.only(t)
+			if err := c.Send(redistest.Command("BLPOP", "k", "0")); err != nil {
+				t.Fatal(err)
+			}
+			f.await(t, "BLPOP", 1)
+			set := func(since time.Duration, owes int) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.since, s.inWrite = time.Now().Add(since), owes
+			}
+			set(state.since, state.owes)
+			sent := make(chan error, 1)
+			go func() { sent <- c.Send(strings.Repeat(redistest.Command("GET", "k"), much/20)) }()
+			waits := func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.alarm != nil }
+			until(t, "the reader to wait", waits)
+			holds := func() int64 { s.mu.Lock(); defer s.mu.Unlock(); return s.holds }
+			if n := holds(); n > 2*moreInput {
+				t.Errorf("%d bytes are kept", n)
+			}
+			set(-hour, 0)
+			s.lookAgain(0)
+			until(t, "more to be kept", func() bool { return holds() > 2*moreInput })
+			c.Close()
+			<-sent // an error, if it was cut off
+			f.await(t, "CLIENT UNBLOCK", 1)
 		})
 	}
 }

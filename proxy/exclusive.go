@@ -226,6 +226,9 @@ func (s *session) begin(e *exclusive) *exclusive {
 	s.list(g)
 	s.outstanding += n
 	s.busy, s.active = true, e
+	if e.patient {
+		s.since = time.Now()
+	}
 	s.await(e.size())
 	s.mu.Unlock()
 	return e

@@ -187,6 +187,7 @@ func (s *session) expectReset() {
 	s.wasBusy = true
 	s.mu.Lock()
 	s.resetting, s.resetSkipped, s.busy = true, s.skipping, !s.gone
+	s.since = time.Now()
 	s.mu.Unlock()
 }
 

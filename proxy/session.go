@@ -133,6 +133,8 @@ type session struct {
 	busy         bool // a command on a private connection is under way
 	suspended    bool // the reader holds commands that wait for busy to end
 	active       *exclusive
+	alarm        *time.Timer   // wakes the reader to look again whether it reads on, see ahead.go
+	since        time.Time     // when it, or a RESET, was sent, if that may last
 	wroteOn      *batcher.Conn // carried a write of a private command; the reader takes note
 	perhaps      bool          // it was a script's, which may not have written
 	resetting    bool          // a pinned session has sent RESET
@@ -201,6 +203,7 @@ func (s *session) serve() {
 
 // end settles the session after its reader has stopped reading.
 func (s *session) end() {
+	s.sleepOn()
 	if s.readErr == nil { // an orderly end: everything asked is answered first
 		s.dropBody(s.readEOF) // but the rest of a body will not come
 		s.finishPinned()
