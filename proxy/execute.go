@@ -277,7 +277,9 @@ func (s *session) refuse() bool {
 	if !s.failing() {
 		return false
 	}
-	s.answer(s.notSent())
+	if !s.quits() {
+		s.answer(s.notSent())
+	}
 	return true
 }
 

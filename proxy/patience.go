@@ -80,6 +80,17 @@ func (s *session) resigned() bool {
 	return closed || s.left.Load() && s.isReset()
 }
 
+// quits ends the session if its client has reset the connection, where it would be told that something was
+// not done: it hears that no more, and what stands behind is not done either. Hundreds of commands would
+// be answered one by one.
+func (s *session) quits() bool {
+	if !s.resigned() {
+		return false
+	}
+	s.ending = s.hungUp(true)
+	return true
+}
+
 // noteDown is the proxy's, for a wait that may have ended only with its client.
 func (s *session) noteDown(err error) {
 	if !s.resigned() {

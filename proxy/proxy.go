@@ -38,6 +38,7 @@ type Proxy struct {
 	streams    *reclaim.Engine // nil: reclaim is off
 	conns      sync.Map        // *batcher.Conn: struct{}, every upstream connection
 	connected  atomic.Int64    // how many
+	lanes      atomic.Int64    // of those, with lanes that have just ended
 	table      atomic.Pointer[Table]
 	denials    *denials            // nil: every command may be sent
 	warm       atomic.Pointer[hub] // whose spares are kept ready
@@ -109,6 +110,7 @@ func New(cfg Config) (*Proxy, error) {
 		hubs: map[upstream.Key]*hub{}, controls: map[upstream.Key]*batcher.Lane{}, identities: newIdentities(),
 		txSlots: make(chan struct{}, cfg.PrivateMax),
 	}
+	p.countLanes()
 	p.names.init(shortName, cfg.MemoryLimit)
 	p.logins.init(shortLogin, cfg.MemoryLimit)
 	p.identities.kept = &p.logins
@@ -408,16 +410,36 @@ func (p *Proxy) lanesFull() bool {
 	return false
 }
 
-// lanesTaken reports whether there are as many lanes as are allowed.
+// lanesTaken reports whether there are as many lanes as are allowed. One that has been retired
+// with a WAIT is one client's.
 func (p *Proxy) lanesTaken() bool {
+	if p.lanes.Load() < int64(p.cfg.MaxLanes) {
+		return false
+	}
 	lanes := 0
 	p.conns.Range(func(k, _ any) bool {
-		if c := k.(*batcher.Conn); c.Kind() == "lane" && !c.Dead() {
+		if c := k.(*batcher.Conn); c.Kind() == "lane" && !c.Retired() {
 			lanes++
 		}
 		return lanes < p.cfg.MaxLanes
 	})
 	return lanes >= p.cfg.MaxLanes
+}
+
+// countLanes has lanes counted from now on.
+func (p *Proxy) countLanes() {
+	count := func(f func(string), n int64) func(string) {
+		return func(kind string) {
+			if kind == "lane" {
+				p.lanes.Add(n)
+			}
+			if f != nil {
+				f(kind)
+			}
+		}
+	}
+	events := &p.cfg.BatchEvents
+	events.Opened, events.Closed = count(events.Opened, 1), count(events.Closed, -1)
 }
 
 // Stats is a picture of the proxy at one moment.

@@ -171,7 +171,7 @@ func (s *session) failHere(n int) { s.failUnsent(n, false) }
 // of a session that ends: the server's own refusal.
 func (s *session) failUnsent(n int, mute bool) {
 	s.poisoned.Store(true)
-	if s.ending {
+	if s.ending || s.quits() {
 		return
 	}
 	for range n {

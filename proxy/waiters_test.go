@@ -142,6 +142,28 @@ func TestClientThatResetsLeavesTheQueue(t *testing.T) {
 	f.await(t, "RPUSH", 1)
 }
 
+// What stands behind is not answered one by one as not executed, for nobody.
+func TestClientThatResetsIsNotAnswered(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(cfg *Config) { cfg.PrivateMinIdle, cfg.UpstreamWait = 0, time.Minute })
+	expect(t, p.client(), bulkReply("a"), "GET", "a")
+	until(t, "the server", p.health.up.Load)
+	f.setMute(true)
+	for _, command := range []string{redistest.Command("MULTI"), redistest.Command("BLPOP", "k", "0")} {
+		before := p.Stats().Commands
+		c := p.client()
+		if err := c.Send(command + strings.Repeat(redistest.Command("GET", "behind"), 100)); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it to wait", func() bool { return p.waiting() == 1 })
+		resets(c)
+		until(t, "it to leave", func() bool { return p.Stats().Clients == 1 })
+		if n := p.Stats().Commands - before; n > 2 {
+			t.Errorf("%.20q: %d commands", command, n)
+		}
+	}
+}
+
 // waiting is how many wait for a private connection of the default key.
 func (p *testProxy) waiting() int {
 	h := p.hubOf(p.defaultKey())
