@@ -27,6 +27,9 @@ func (s *session) waitCommand(cmd resp.Command, route Route) {
 	if s.refuse() {
 		return
 	}
+	if s.quits() { // while its write was on the way
+		return
+	}
 	s.mu.Lock()
 	s.takeNote()
 	s.mu.Unlock()
@@ -94,16 +97,21 @@ func (s *session) takeNote() {
 	s.wrote, s.wroteOn = c, nil
 }
 
-// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane. One that
-// somebody keeps, or blocks for long, is lost.
+// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane, with what is then left of
+// its time: of many who wait for a replica that is away, each would wait for the time of all before it.
+// A connection that somebody keeps, or blocks for long, is lost.
 func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 	x.conn = c
-	home, sent := s.untilHad(c, func() bool { return s.waitOnLane(c, x) })
+	start, asked := time.Now(), x.cmd
+	home, sent := s.untilHad(c, func() bool {
+		x.cmd = remaining(asked, time.Since(start))
+		return s.waitOnLane(c, x)
+	})
 	switch {
 	case home != nil:
-		x.home = home
+		x.home, x.cmd = home, remaining(asked, time.Since(start))
 		s.runExclusive(x.cmd.Raw, x)
-	case !sent:
+	case !sent && !s.quits():
 		s.answer(waitLostReply)
 	}
 }

@@ -53,7 +53,7 @@ func (s *session) askEarlier(x *exclusive) bool {
 // does not wait for it any more.
 func (s *session) askOne(c *batcher.Conn, cmd resp.Command) []byte {
 	w := newEarlierWait(s, c, cmd)
-	home, sent := s.sendTo(c, w, cmd.Raw)
+	home, sent := s.sendTo(c, w, cmd)
 	if home != nil {
 		defer s.p.leaveHub(home)
 	}
@@ -126,16 +126,18 @@ func (s *session) deserted() bool {
 }
 
 // sendTo is waitOn for one of several connections.
-func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, raw []byte) (home *hub, sent bool) {
+func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, cmd resp.Command) (home *hub, sent bool) {
+	start := time.Now()
+	raw := func() []byte { return remaining(cmd, time.Since(start)).Raw }
 	home, sent = s.untilHad(c, func() bool {
 		if c == s.conn {
 			s.dropLane()
 		}
-		return c != s.own && c.SubmitLast(w, raw) == nil
+		return c != s.own && c.SubmitLast(w, raw()) == nil
 	})
 	if home != nil {
 		c.SetPatient(true)
-		sent = c.Submit(w, nil, raw, 1) == nil
+		sent = c.Submit(w, nil, raw(), 1) == nil
 	}
 	return home, sent
 }
@@ -143,6 +145,9 @@ func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, raw []byte) (home *hub
 // remaining is WAIT with what is left of its time, which is never nothing: that would be for
 // ever, as a time of 0 is.
 func remaining(cmd resp.Command, gone time.Duration) resp.Command {
+	if gone < time.Millisecond {
+		return cmd
+	}
 	last := cmd.Len() - 1
 	ms, err := strconv.ParseInt(string(cmd.Arg(last)), 10, 64)
 	if err != nil || ms <= 0 {
