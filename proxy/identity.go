@@ -331,7 +331,7 @@ func (s *session) become(user upstream.User) (became bool, refusal *upstream.Han
 	key := s.key
 	key.User = user
 	before := s.key.User
-	if became, refusal = s.tryMove(key); !became {
+	if became, refusal = s.tryMove(key, VerbAuth); !became {
 		s.p.identities.exit(user)
 		return false, refusal
 	}

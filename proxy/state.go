@@ -51,17 +51,17 @@ func (s *session) selectDB(cmd resp.Command) {
 	}
 	key := s.key
 	key.DB = db
-	if s.moveTo(key) {
+	if s.moveTo(key, VerbSelect) {
 		s.db.Store(int64(db))
 		s.answer(replyOK)
 	}
 }
 
-// moveTo puts the session on the lane of another key. If the server refuses that
-// key, it answers so and returns false, and a session whose own user is not let in any more ends; if
+// moveTo puts the session on the lane of another key, for a command of that verb. If the server refuses
+// that key, it answers so and returns false, and a session whose own user is not let in any more ends; if
 // it cannot be reached, the session ends.
-func (s *session) moveTo(key upstream.Key) bool {
-	moved, refusal := s.tryMove(key)
+func (s *session) moveTo(key upstream.Key, v Verb) bool {
+	moved, refusal := s.tryMove(key, v)
 	if refusal != nil {
 		s.answer(refusal.Reply)
 		s.ending = s.ending || key.User == s.key.User && denies(key, refusal)
@@ -69,8 +69,9 @@ func (s *session) moveTo(key upstream.Key) bool {
 	return moved
 }
 
-// tryMove is moveTo without a word of a refusal, which it returns.
-func (s *session) tryMove(key upstream.Key) (moved bool, refusal *upstream.HandshakeError) {
+// tryMove is moveTo without a word of a refusal, which it returns. That a server which is busy with a
+// script, or loads its data, lets nobody SELECT is the answer to a SELECT alone.
+func (s *session) tryMove(key upstream.Key, v Verb) (moved bool, refusal *upstream.HandshakeError) {
 	if key == s.key {
 		return true, nil
 	}
@@ -87,7 +88,7 @@ func (s *session) tryMove(key upstream.Key) (moved bool, refusal *upstream.Hands
 	defer cancel()
 	if err := h.reach(ctx); err != nil {
 		s.p.leaveHub(h)
-		if errors.As(err, &refusal) && !upstream.Unavailable(err) {
+		if errors.As(err, &refusal) && !upstream.Unavailable(err) && (v == VerbSelect || !upstream.NotNow(err)) {
 			return false, refusal
 		}
 		s.noteDown(err)
@@ -136,7 +137,7 @@ func (s *session) hello(cmd resp.Command) {
 	if h.proto != 0 {
 		key := s.key
 		key.Proto = h.proto
-		if !s.moveTo(key) {
+		if !s.moveTo(key, VerbHello) {
 			return
 		}
 	}
@@ -326,7 +327,7 @@ func (s *session) reset(cmd resp.Command) {
 // has to prove itself again if that was asked.
 func (s *session) restart() bool {
 	before := s.key.User
-	if !s.moveTo(s.p.defaultKey()) {
+	if !s.moveTo(s.p.defaultKey(), VerbReset) {
 		return false
 	}
 	s.p.identities.exit(before)

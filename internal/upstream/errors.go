@@ -84,6 +84,10 @@ func notReadyText(text string) bool { return hasCode(text, "LOADING", "MASTERDOW
 // Busy says whether the server answered that a slow script or function holds it.
 func Busy(err error) bool { return hasCode(serverText(err), "BUSY") }
 
+// NotNow says whether the server answered that it can do nothing for anybody at present: a slow script
+// holds it, or it loads its data, or has lost its master.
+func NotNow(err error) bool { return Busy(err) || notReadyText(serverText(err)) }
+
 // Refused says whether the server answered that it will not run this command
 // for this user, now or later: denied by ACL, or unknown to it.
 func Refused(err error) bool {

@@ -46,3 +46,46 @@ func busy(t *testing.T, s *redistest.Server) {
 		return strings.HasPrefix(s.Do("GET", "k"), "-BUSY ")
 	})
 }
+
+// A server that a script holds lets nobody SELECT, and the proxy has to for a new connection in another
+// database. A SELECT is answered so; HELLO and AUTH, which the server would take, are not: libraries
+// take an error there for a refusal, and go on in the older protocol. Their connection ends.
+func TestSetUpWhileTheServerIsBusy(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t, redistest.WithArgs("--lua-time-limit", "50"))
+		s.Do("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all")
+		f := startProxy(t, s.Addr())
+		elsewhere := func() *client {
+			c := connect(t, f.tcp)
+			c.gets("+OK\r\n", "SELECT", "2")
+			return c
+		}
+		selects, hello, auth := connect(t, f.tcp), elsewhere(), elsewhere()
+		selects.gets("$-1\r\n", "GET", "k")
+		script, killer := s.Client(), s.Client()
+		if err := script.SendCommand("EVAL", "while true do end", "0"); err != nil {
+			t.Fatal(err)
+		}
+		busy(t, s)
+		free, _ := killer.Do("SELECT", "0") // Valkey 9.1 lets one
+		if got := selects.ask("SELECT", "3"); got != free {
+			t.Errorf("SELECT: %q, the server says %q", got, free)
+		}
+		hello.sends(pipeline([]string{"HELLO", "3"}))
+		auth.sends(pipeline([]string{"AUTH", "u", "p"}))
+		if free == "+OK\r\n" {
+			auth.replies(free)
+			if got := hello.reply(); got[0] != '%' {
+				t.Errorf("HELLO: %q", got)
+			}
+		} else {
+			hello.ends()
+			auth.ends()
+		}
+		_, _ = killer.Do("SCRIPT", "KILL")
+		eventually(t, "the server to be free", func() bool { return selects.ask("SELECT", "3") == "+OK\r\n" })
+		if got := selects.ask("HELLO", "3"); got[0] != '%' {
+			t.Errorf("HELLO: %q", got)
+		}
+	})
+}
