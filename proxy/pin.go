@@ -127,6 +127,7 @@ func (r *pipe) Pace(limit int64, stall time.Duration) bool { return r.s.pace(lim
 // pin gives the session a connection for good, cmd being the first bytes for it. If
 // there is none to be had, the session ends.
 func (s *session) pin(cmd []byte) {
+	s.pacePin()
 	c := s.take(s.choosePinned, useHold)
 	if c == nil || !s.lendName(c) || c.SetRaw(&pipe{s: s}) != nil {
 		s.hangUp()
@@ -195,6 +196,7 @@ func (s *session) expectReset() {
 func (s *session) afterReset() {
 	s.pinned, s.silent, s.tx = nil, false, tx{} // its end is what brought us here
 	s.private.Store(0)
+	s.unpinned()
 	s.scan.Reset()
 	s.partial = false
 	s.restart()

@@ -72,6 +72,7 @@ type session struct {
 
 	failures *rate.Limiter // of credentials, see failures.go; nil: there was none yet
 	moves    *rate.Limiter // to where nobody is, see moves.go; nil: there was none yet
+	pins     *rate.Limiter // again after a RESET, see pins.go; nil: there was none yet
 
 	regular  bool   // it has had a private connection, see waiters.go
 	silent   bool   // the server may leave its own connection's commands unanswered, see unheard.go

@@ -308,6 +308,7 @@ func isClientState(v Verb) bool {
 // pinOwn pins the session to its own connection. Within MULTI that keeps the name it has: there
 // the server would take a new one for a part of the transaction.
 func (s *session) pinOwn(b []byte) {
+	s.pacePin()
 	s.waitIdle()
 	own := s.own
 	if s.failing() || !s.tx.multi && !s.lendName(own) || own.SetRaw(&pipe{s: s}) != nil {
