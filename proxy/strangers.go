@@ -24,6 +24,8 @@ const (
 	manyStrangers  = 1024
 	// slowReply is how long a reply may take, beside the way, until it counts as slow.
 	slowReply = 10 * time.Millisecond
+	// promptReply is the same for as many commands as there are under way beyond fewStrangers.
+	promptReply = 2 * time.Millisecond
 	// retiredCheck is how often who waits for a lane looks whether it still is one.
 	retiredCheck = 20 * time.Millisecond
 )
@@ -145,7 +147,7 @@ func (t *strangers) next(c *underWay, slow time.Duration) {
 
 // admit books n more commands if they may be sent now: somebody's always may. The lock is held.
 func (t *strangers) admit(c *underWay, n int, slow time.Duration) bool {
-	if c.n > 0 && (c.n+n > t.limit() || time.Since(c.moved) > slow) {
+	if c.n > 0 && !t.fits(c, n, slow) {
 		return false
 	}
 	if c.n == 0 {
@@ -153,6 +155,18 @@ func (t *strangers) admit(c *underWay, n int, slow time.Duration) bool {
 	}
 	c.n += n
 	return true
+}
+
+// fits reports whether n more commands may be sent behind others. Beyond a few, those have to be answered
+// sooner: what comes at once must not all be sent before it shows how long it takes. The lock is held.
+func (t *strangers) fits(c *underWay, n int, slow time.Duration) bool {
+	most := fewStrangers
+	if silent := time.Since(c.moved); silent > slow {
+		return false
+	} else if silent <= slow-slowReply+promptReply {
+		most = t.limit()
+	}
+	return c.n+n <= most
 }
 
 // limit is how many may be under way. The lock is held.

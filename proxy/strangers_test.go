@@ -62,6 +62,31 @@ func TestStrangersPace(t *testing.T) {
 	})
 }
 
+// A crowd that comes at once is not all sent before it shows how long its commands take.
+func TestStrangersWhoComeAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all strangers
+		lane := new(batcher.Conn)
+		come := func() (n int) {
+			for all.take(lane, 1, usual) {
+				n++
+			}
+			return n
+		}
+		if !all.take(lane, 1, usual) {
+			t.Fatal("the first has to wait")
+		}
+		time.Sleep(usual - slowReply + promptReply + 1)
+		if got := come(); got != fewStrangers-1 {
+			t.Errorf("%d behind one that is late, want %d", got, fewStrangers-1)
+		}
+		all.give(lane, 1, time.Millisecond, usual)
+		if got := come(); got != firstStrangers-fewStrangers+1 {
+			t.Errorf("%d behind one that was answered, want %d", got, firstStrangers-fewStrangers+1)
+		}
+	})
+}
+
 // While nothing is answered for long nobody more is let in, however few are under way; what has not
 // been sent after all is no answer.
 func TestStrangersBehindASlowCommand(t *testing.T) {
