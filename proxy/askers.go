@@ -14,33 +14,37 @@ import (
 // askers are those who stand in line for a connection.
 type askers struct {
 	mu sync.Mutex
-	of map[*batcher.Conn][]turn
+	of map[*batcher.Conn][]*turn
 }
 
-// turn is one's place. It is told once: the hub whose spare the connection would be, and which is in use
-// until whoever got it leaves it; nil if the connection is lost.
-type turn chan *hub
+// turn is one's place.
+type turn struct {
+	// home is told once: the hub whose spare the connection would be, and which is in use until whoever got
+	// it leaves it; nil if the connection is lost.
+	home  chan *hub
+	asked bool // another's WAIT has been answered there meanwhile
+}
 
-func (a *askers) join(c *batcher.Conn) turn {
+func (a *askers) join(c *batcher.Conn) *turn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of == nil {
-		a.of = map[*batcher.Conn][]turn{}
+		a.of = map[*batcher.Conn][]*turn{}
 	}
-	t := make(turn, 1)
+	t := &turn{home: make(chan *hub, 1)}
 	a.of[c] = append(a.of[c], t)
 	return t
 }
 
 // leave ends a turn that has not been taken; what it has been told meanwhile is its own.
-func (a *askers) leave(c *batcher.Conn, t turn) (late *hub) {
+func (a *askers) leave(c *batcher.Conn, t *turn) (late *hub) {
 	if a.remove(c, t) {
 		return nil
 	}
-	return <-t
+	return <-t.home
 }
 
-func (a *askers) remove(c *batcher.Conn, t turn) bool {
+func (a *askers) remove(c *batcher.Conn, t *turn) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	line := a.of[c]
@@ -52,7 +56,7 @@ func (a *askers) remove(c *batcher.Conn, t turn) bool {
 }
 
 // next takes out whose turn it is, nil if nobody asks for c.
-func (a *askers) next(c *batcher.Conn) turn {
+func (a *askers) next(c *batcher.Conn) *turn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	line := a.of[c]
@@ -65,7 +69,7 @@ func (a *askers) next(c *batcher.Conn) turn {
 }
 
 // set is for a shorter line. The lock is held.
-func (a *askers) set(c *batcher.Conn, line []turn) {
+func (a *askers) set(c *batcher.Conn, line []*turn) {
 	if len(line) == 0 {
 		delete(a.of, c)
 		return
@@ -76,8 +80,24 @@ func (a *askers) set(c *batcher.Conn, line []turn) {
 // lost tells all who ask for c that it is.
 func (a *askers) lost(c *batcher.Conn) {
 	for t := a.next(c); t != nil; t = a.next(c) {
-		t <- nil
+		t.home <- nil
 	}
+}
+
+// answered notes that a WAIT has been answered over c.
+func (a *askers) answered(c *batcher.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.of[c] {
+		t.asked = true
+	}
+}
+
+// wasAsked reports whether one has since t was taken.
+func (a *askers) wasAsked(t *turn) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return t.asked
 }
 
 // handOver gives a connection that is about to be a spare to who asks for it, and reports whether
@@ -88,6 +108,6 @@ func (h *hub) handOver(c *batcher.Conn) bool {
 		return false
 	}
 	h.p.enterHub(h)
-	t <- h
+	t.home <- h
 	return true
 }

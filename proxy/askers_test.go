@@ -100,6 +100,21 @@ func TestAskersTime(t *testing.T) {
 	}
 }
 
+// Whose time is over asks without waiting: the server has asked its replicas for another.
+func TestAskersTimeIsOver(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, patientUpstream)
+	_, asked := linedUp(t, f, p, 2, "5")
+	since := time.Now()
+	until(t, "the time to pass", func() bool { return time.Since(since) > 6*time.Millisecond })
+	if _, err := io.WriteString((<-asked).conn, ":0\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-asked; got.replicas != "0" || got.time != "1" {
+		t.Errorf("WAIT %s %s", got.replicas, got.time)
+	}
+}
+
 // A client that resets before its write is answered asks nothing, and what stands behind is not executed.
 func TestResetBeforeAWait(t *testing.T) {
 	f := startFake(t)

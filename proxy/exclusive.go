@@ -241,6 +241,9 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 	if e.parked != nil || e.watch != nil {
 		s.tellReclaim(e, err)
 	}
+	if e.patient && counts(e.cmd) {
+		s.p.asked.answered(e.conn)
+	}
 	s.mu.Lock()
 	e.settled, e.answered = true, time.Now()
 	left, broken, called := e.left, err != nil || e.bodyOpen, e.calls > 0

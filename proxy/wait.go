@@ -97,19 +97,14 @@ func (s *session) takeNote() {
 	s.wrote, s.wroteOn = c, nil
 }
 
-// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane, with what is then left of
-// its time: of many who wait for a replica that is away, each would wait for the time of all before it.
-// A connection that somebody keeps, or blocks for long, is lost.
+// waitOn sends WAIT over c as soon as that can be had, as a spare or as a lane. One that
+// somebody keeps, or blocks for long, is lost.
 func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 	x.conn = c
-	start, asked := time.Now(), x.cmd
-	home, sent := s.untilHad(c, func() bool {
-		x.cmd = remaining(asked, time.Since(start))
-		return s.waitOnLane(c, x)
-	})
+	home, sent := s.untilHad(c, &x.cmd, func() bool { return s.waitOnLane(c, x) })
 	switch {
 	case home != nil:
-		x.home, x.cmd = home, remaining(asked, time.Since(start))
+		x.home = home
 		s.runExclusive(x.cmd.Raw, x)
 	case !sent && !s.quits():
 		s.answer(waitLostReply)
@@ -117,11 +112,14 @@ func (s *session) waitOn(c *batcher.Conn, x exclusive) {
 }
 
 // untilHad waits until c is the session's, as a spare of the hub that it has to go back to, or send, which
-// takes a lane, has succeeded. A connection in other hands becomes either in a moment. It gives up
-// when c is lost or stays in other hands for as long as an upstream is waited for, and when nobody
-// is there any more to hear the answer.
-func (s *session) untilHad(c *batcher.Conn, send func() bool) (home *hub, sent bool) {
+// takes a lane, has succeeded. A connection in other hands becomes either in a moment, or when another's
+// WAIT has been answered. The time in line is taken off cmd's. It gives up when c is lost or stays in other
+// hands for as long as an upstream is waited for, and the command itself would wait, and when nobody is
+// there any more to hear the answer.
+func (s *session) untilHad(c *batcher.Conn, cmd *resp.Command, send func() bool) (home *hub, sent bool) {
+	start, asked := time.Now(), *cmd
 	try := func() bool {
+		*cmd = remaining(asked, time.Since(start))
 		if home = s.p.takeSpare(c); home == nil {
 			sent = send()
 		}
@@ -130,12 +128,16 @@ func (s *session) untilHad(c *batcher.Conn, send func() bool) (home *hub, sent b
 	if c.Dead() || c.Raw() || try() {
 		return home, sent
 	}
-	ctx, cancel := s.patience()
+	ctx, cancel := s.patienceOf(s.p.cfg.UpstreamWait + min(waitTime(asked), longestLine))
 	defer cancel()
 	t := s.p.asked.join(c)
 	for !c.Dead() && !c.Raw() && ctx.Err() == nil && !try() {
 		select {
-		case home = <-t:
+		case home = <-t.home:
+			gone := time.Since(start)
+			if *cmd = remaining(asked, gone); gone >= waitTime(asked) && s.p.asked.wasAsked(t) {
+				*cmd = atOnce(*cmd)
+			}
 			return home, false
 		case <-ctx.Done():
 		case <-time.After(waitLook): // what was between a spare and a lane at both looks
@@ -147,6 +149,9 @@ func (s *session) untilHad(c *batcher.Conn, send func() bool) (home *hub, sent b
 	}
 	return home, sent
 }
+
+// longestLine bounds how much longer a WAIT stands in line for its own sake.
+const longestLine = time.Minute
 
 // takeSpare takes c out of the spares, whose ever they are: the session may have
 // changed its database or protocol since it wrote. It returns the hub that c has to

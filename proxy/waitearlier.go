@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"time"
 
@@ -98,6 +99,7 @@ func newEarlierWait(s *session, c *batcher.Conn, cmd resp.Command) *earlierWait 
 
 // settle notes that the reply is there, or will not come: the connection is another's from now on.
 func (w *earlierWait) settle() {
+	w.s.p.asked.answered(w.e.conn)
 	w.s.mu.Lock()
 	w.e.settled = true
 	w.s.mu.Unlock()
@@ -127,17 +129,15 @@ func (s *session) deserted() bool {
 
 // sendTo is waitOn for one of several connections.
 func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, cmd resp.Command) (home *hub, sent bool) {
-	start := time.Now()
-	raw := func() []byte { return remaining(cmd, time.Since(start)).Raw }
-	home, sent = s.untilHad(c, func() bool {
+	home, sent = s.untilHad(c, &cmd, func() bool {
 		if c == s.conn {
 			s.dropLane()
 		}
-		return c != s.own && c.SubmitLast(w, raw()) == nil
+		return c != s.own && c.SubmitLast(w, cmd.Raw) == nil
 	})
 	if home != nil {
 		c.SetPatient(true)
-		sent = c.Submit(w, nil, raw(), 1) == nil
+		sent = c.Submit(w, nil, cmd.Raw, 1) == nil
 	}
 	return home, sent
 }
@@ -145,15 +145,36 @@ func (s *session) sendTo(c *batcher.Conn, w batcher.Sink, cmd resp.Command) (hom
 // remaining is WAIT with what is left of its time, which is never nothing: that would be for
 // ever, as a time of 0 is.
 func remaining(cmd resp.Command, gone time.Duration) resp.Command {
-	if gone < time.Millisecond {
+	all := waitTime(cmd)
+	if all == 0 || gone < time.Millisecond {
 		return cmd
 	}
-	last := cmd.Len() - 1
-	ms, err := strconv.ParseInt(string(cmd.Arg(last)), 10, 64)
-	if err != nil || ms <= 0 {
+	return withArg(cmd, cmd.Len()-1, strconv.FormatInt(max((all-gone).Milliseconds(), 1), 10))
+}
+
+// atOnce is a WAIT whose time is over as a question that waits for nobody: a server may look only ten times
+// a second whose time is over. The server must have asked its replicas since what it is about was written.
+func atOnce(cmd resp.Command) resp.Command {
+	if cmd.Len() != 3 || waitTime(cmd) == 0 { // WAITAOF may be refused for what it asks for
 		return cmd
 	}
-	raw := replaceArg(cmd, last, strconv.FormatInt(max(ms-gone.Milliseconds(), 1), 10))
+	if _, err := strconv.ParseInt(string(cmd.Arg(1)), 10, 64); err != nil {
+		return cmd
+	}
+	return withArg(cmd, 1, "0")
+}
+
+// waitTime is how long a WAIT waits at most; 0: for ever, or it is refused.
+func waitTime(cmd resp.Command) time.Duration {
+	ms, err := strconv.ParseInt(string(cmd.Arg(cmd.Len()-1)), 10, 64)
+	if err != nil || ms < 0 || ms > int64(math.MaxInt64/time.Millisecond) {
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+func withArg(cmd resp.Command, i int, arg string) resp.Command {
+	raw := replaceArg(cmd, i, arg)
 	scan := resp.NewCommandScanner(resp.DefaultLimits())
 	n, _, _ := scan.Scan(raw) // it is canonical
 	return resp.Command{Raw: raw[:n], Args: append([]resp.Span(nil), scan.Args()...)}

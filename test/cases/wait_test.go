@@ -299,6 +299,34 @@ func TestCase62WaitInAPipeline(t *testing.T) {
 	})
 }
 
+// Many who have written on one connection and wait at once, as they do for a replica that is away, wait as
+// long as each would alone: not one after the other.
+func TestWaitOfMany(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s, replica := replicated(t)
+		f := startProxy(t, s.Addr())
+		many := make([]*client, 50)
+		for i := range many {
+			many[i] = connect(t, f.tcp)
+		}
+		replica.Stop()
+		for _, c := range many {
+			c.gets("+OK\r\n", "SET", "k", "v")
+		}
+		wait := func(ms, want string) {
+			for _, c := range many {
+				c.sends(pipeline([]string{"WAIT", "1", ms}))
+			}
+			for _, c := range many {
+				c.replies(want)
+			}
+		}
+		wait("500", ":0\r\n")
+		replica.Cont()
+		wait("10000", ":1\r\n")
+	})
+}
+
 // The connection of the last write is lost: no other can answer, and the client is told so.
 func TestCase62WaitAfterALoss(t *testing.T) {
 	t.Parallel()
