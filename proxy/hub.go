@@ -23,6 +23,7 @@ type hub struct {
 	visits visits
 
 	comings comings
+	selects selects
 
 	typical  typical // size of a reply
 	borrowed atomic.Bool
@@ -142,7 +143,7 @@ func (h *hub) dial(ctx context.Context, kind string) (*batcher.Conn, error) {
 
 // dialAs is dial with a place at the gate.
 func (h *hub) dialAs(ctx context.Context, rank upstream.Rank, kind string) (*batcher.Conn, error) {
-	return h.p.dial(ctx, rank, h.key, batcher.Options{
+	c, err := h.p.dial(ctx, rank, h.key, batcher.Options{
 		Kind:    kind,
 		Shared:  kind == "lane",
 		Policy:  h.p.cfg.Flush,
@@ -150,6 +151,10 @@ func (h *hub) dialAs(ctx context.Context, rank upstream.Rank, kind string) (*bat
 		Closed:  h.lost,
 		Emptied: h.emptied,
 	})
+	if err == nil && h.key.DB != 0 { // which is what a connection begins in
+		h.selects.note()
+	}
+	return c, err
 }
 
 // lost is called when a connection of the hub has ended. A lane that has lost its
@@ -295,12 +300,7 @@ func (h *hub) used() bool {
 
 // connected reports whether the hub has a connection to offer.
 func (h *hub) connected() bool {
-	for _, l := range h.lanes {
-		if l.Conn() != nil {
-			return true
-		}
-	}
-	return h.spares.len() > 0
+	return h.anyLane() != nil || h.spares.len() > 0
 }
 
 // vacant reports whether nothing is left in the hub.

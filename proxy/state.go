@@ -69,8 +69,7 @@ func (s *session) moveTo(key upstream.Key, v Verb) bool {
 	return moved
 }
 
-// tryMove is moveTo without a word of a refusal, which it returns. That a server which is busy with a
-// script, or loads its data, lets nobody SELECT is the answer to a SELECT alone.
+// tryMove is moveTo without a word of a refusal, which it returns if it is an answer.
 func (s *session) tryMove(key upstream.Key, v Verb) (moved bool, refusal *upstream.HandshakeError) {
 	if key == s.key {
 		return true, nil
@@ -86,11 +85,16 @@ func (s *session) tryMove(key upstream.Key, v Verb) (moved bool, refusal *upstre
 	}
 	ctx, cancel := s.patienceFor(h)
 	defer cancel()
-	if err := h.reach(ctx); err != nil {
+	err := h.reach(ctx)
+	if err == nil && v == VerbSelect {
+		err = h.maySelect(ctx)
+	}
+	if err != nil {
 		s.p.leaveHub(h)
-		if errors.As(err, &refusal) && !upstream.Unavailable(err) && (v == VerbSelect || !upstream.NotNow(err)) {
+		if errors.As(err, &refusal) && !upstream.Unavailable(err) && answersFor(refusal, v) {
 			return false, refusal
 		}
+		refusal = nil
 		s.noteDown(err)
 		if !s.turnAway() {
 			s.hangUp()

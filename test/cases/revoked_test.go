@@ -167,3 +167,37 @@ func TestRevokedSelect(t *testing.T) {
 		c.gets("+OK\r\n", "UNWATCH")
 	})
 }
+
+// Whoever may not SELECT stays in its database, though others of that user have connections elsewhere.
+// HELLO is not answered with a refusal of what nobody asked for.
+func TestRevokedSelectConfines(t *testing.T) {
+	everyServer(t, func(t *testing.T) {
+		s := redistest.Start(t)
+		f := startProxy(t, s.Addr())
+		s.Do("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all")
+		old := f.client()
+		old.gets("+OK\r\n", "AUTH", "u", "p")
+		old.gets("+OK\r\n", "SELECT", "2")
+		old.gets("+OK\r\n", "SET", "k", "two")
+		old.gets("+OK\r\n", "SELECT", "0")
+		old.gets("+OK\r\n", "SET", "k", "zero")
+		s.Do("ACL", "SETUSER", "u", "-select")
+		var c *client
+		eventually(t, "SELECT to be refused", func() bool { // what was allowed a moment ago is not asked again
+			c = connect(t, f.tcp)
+			c.gets("+OK\r\n", "AUTH", "u", "p")
+			return strings.HasPrefix(c.ask("SELECT", "2"), "-NOPERM ")
+		})
+		c.gets(bulk("zero"), "GET", "k")
+		if got := old.ask("SELECT", "2"); !strings.HasPrefix(got, "-NOPERM ") {
+			t.Errorf("who was there before: %q", got)
+		}
+		old.gets(bulk("zero"), "GET", "k")
+		s.Do("ACL", "SETUSER", "u", "+select")
+		old.gets("+OK\r\n", "SELECT", "2")
+		old.gets(bulk("two"), "GET", "k")
+		s.Do("ACL", "SETUSER", "u", "-select")
+		old.sends(pipeline([]string{"HELLO", "3"}))
+		old.ends()
+	})
+}
