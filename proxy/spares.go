@@ -47,12 +47,17 @@ func (s *spares) first() *batcher.Conn {
 	return s.remove(slices.IndexFunc(s.idle, func(i spare) bool { return !fromLane(i.conn) }))
 }
 
-// unasked is first for a use that does end the connection, and for who has written on wrote last: none
-// on which its last user may be about to WAIT. The lock is held.
+// unasked is first for a use that may well end the connection, and for who has written on wrote last:
+// none on which its last user may be about to WAIT, if there is another, and never wrote. The lock is
+// held.
 func (s *spares) unasked(wrote *batcher.Conn) *batcher.Conn {
-	return s.remove(slices.IndexFunc(s.idle, func(i spare) bool {
+	i := slices.IndexFunc(s.idle, func(i spare) bool {
 		return i.conn != wrote && (i.fresh || time.Since(i.since) >= askedFor)
-	}))
+	})
+	if i < 0 {
+		i = slices.IndexFunc(s.idle, func(i spare) bool { return i.conn != wrote && !fromLane(i.conn) })
+	}
+	return s.remove(i)
 }
 
 // remove takes out the one with that index, or returns nil for -1. The lock is held.

@@ -229,3 +229,23 @@ func TestWhatWasALaneIsNotHeld(t *testing.T) {
 		t.Error("a moment's use does not get it")
 	}
 }
+
+// A command that the server refuses again and again leaves its connection as it was, and the next one
+// has it, or another spare: none is dialled for it.
+func TestRefusedCommandsCostNoDials(t *testing.T) {
+	f := startFake(t)
+	f.script(func(_ *fakeConn, args []string) (string, bool) {
+		return "-ERR unknown command\r\n", args[0] == "NOSUCH"
+	})
+	p := startProxy(t, f, func(c *Config) { c.PrivateMinIdle = 2 })
+	c := p.client()
+	expect(t, c, bulkReply("a"), "GET", "a")
+	until(t, "the spares", func() bool { return p.Stats().PrivateIdle == 2 })
+	before := f.dials()
+	for range 100 {
+		expect(t, c, "-ERR unknown command\r\n", "NOSUCH", "x")
+	}
+	if n := f.dials() - before; n > 8 { // a few, as spares are made while some are in use
+		t.Errorf("%d dials", n)
+	}
+}
