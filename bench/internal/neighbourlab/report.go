@@ -1,12 +1,6 @@
 package neighbourlab
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"streamproxy/bench/internal/result"
@@ -26,16 +20,8 @@ const fileName = "neighbours.json"
 // Load reads a folder's report, an empty one if there is none.
 func Load(folder string) (*Report, error) {
 	r := &Report{Program: "neighbours"}
-	path := filepath.Join(folder, fileName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
+	if err := result.Read(folder, fileName, r); err != nil {
 		return nil, err
-	}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
 }
@@ -65,13 +51,5 @@ func find(run *result.Report, title, trip string) *result.Cell {
 
 // Save writes the report into a folder.
 func (r *Report) Save(folder string) (path string, err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(folder, fileName)
-	return path, os.WriteFile(path, append(text, '\n'), 0o644)
+	return result.Write(folder, fileName, r)
 }

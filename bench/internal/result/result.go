@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -153,15 +152,7 @@ func (s *Series) sorted(of func(Sample) float64) []float64 {
 
 // Save writes the report as <folder>/<program>.json.
 func (r *Report) Save(folder string) (path string, err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(folder, r.Program+".json")
-	return path, os.WriteFile(path, append(text, '\n'), 0o644)
+	return Write(folder, r.Program+".json", r)
 }
 
 // Load reads a report back.

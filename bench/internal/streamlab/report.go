@@ -2,12 +2,6 @@ package streamlab
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -128,30 +122,14 @@ const fileName = "streams.json"
 
 // Save writes the report into a folder.
 func (r *Report) Save(folder string) (path string, err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	text, err := json.MarshalIndent(r, "", " ")
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(folder, fileName)
-	return path, os.WriteFile(path, append(text, '\n'), 0o644)
+	return result.Write(folder, fileName, r)
 }
 
 // Load reads a folder's report, an empty one if there is none.
 func Load(folder string) (*Report, error) {
 	r := &Report{Program: "streams", Measured: map[string]Measured{}}
-	path := filepath.Join(folder, fileName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
-	if err != nil {
+	if err := result.Read(folder, fileName, r); err != nil {
 		return nil, err
-	}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
 }
