@@ -19,7 +19,7 @@ func TestRefusedTransactionNeverBegan(t *testing.T) {
 	f.script(func(_ *fakeConn, args []string) (string, bool) {
 		return refusal, slices.Contains([]string{"MULTI", "WATCH", "EXEC", "DISCARD", "UNWATCH"}, args[0])
 	})
-	p := startProxy(t, f, nil)
+	p := startProxy(t, f, withoutSpares) // one that is just dialled counts as in use
 	c := p.client()
 	for _, talk := range [][2]string{{"WATCH", "UNWATCH"}, {"MULTI", "DISCARD"}, {"MULTI", "EXEC"}} {
 		begin := []string{talk[0]}
