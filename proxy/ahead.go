@@ -55,7 +55,7 @@ func (s *session) lookAgain(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.alarm == nil {
-		s.alarm = time.AfterFunc(after, func() { _ = s.nc.SetReadDeadline(past) }) // a closed connection needs no waking
+		s.alarm = time.AfterFunc(after, s.wakeReader)
 		return
 	}
 	s.alarm.Reset(after)
@@ -142,7 +142,7 @@ func (l *porch) makeRoom() {
 func (l *porch) tell() {
 	l.stuck.Store(false)
 	if first := l.line.Front(); first != nil {
-		_ = first.Value.(*session).nc.SetReadDeadline(past) // a closed connection needs no waking
+		first.Value.(*session).wakeReader()
 	}
 }
 

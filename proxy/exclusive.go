@@ -288,7 +288,7 @@ func (s *session) finish(e *exclusive, prefix []byte, err error) {
 		s.abort()
 	}
 	if wake {
-		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+		s.wakeReader()
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *session) forsakeClient(e *exclusive) {
 	e.forsaken = e.farewell
 	s.cond.Broadcast()
 	s.mu.Unlock()
-	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	s.wakeReader()
 }
 
 // forsaken reports whether the command under way is one that cannot be called back.

@@ -285,9 +285,10 @@ func (s *session) refusalOf(err error) []byte {
 // has asked. One whose user is not let in any more is told so instead, and ends: it has to prove
 // itself anew. One that may not SELECT any more where it is hears that.
 func (s *session) unserved(err error) {
+	refusal := s.refusalOf(err)
 	switch {
-	case s.refusalOf(err) != nil:
-		s.answer(s.refusalOf(err))
+	case refusal != nil:
+		s.answer(refusal)
 		s.ending = true
 	case s.hub.barred(err):
 		s.reason = replyBarred

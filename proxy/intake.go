@@ -104,6 +104,11 @@ func (s *session) setIdleDeadline() {
 	_ = s.nc.SetReadDeadline(at) // a connection that refuses is closed; the read says so
 }
 
+// wakeReader has the reader look again, by a deadline that has passed.
+func (s *session) wakeReader() {
+	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+}
+
 // idleExpired tells a deadline that passed from a wake-up.
 func (s *session) idleExpired() bool {
 	d := s.p.cfg.ClientIdleTimeout
@@ -215,7 +220,7 @@ func (s *session) leaving() {
 		resign()
 	}
 	if s.rc != nil { // others read until there is nothing left
-		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+		s.wakeReader()
 	}
 }
 

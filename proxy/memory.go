@@ -174,7 +174,7 @@ func (l *lobby) wake() {
 	if first := l.line.Front(); first != nil {
 		s := first.Value.(*session)
 		l.drop(s)
-		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+		s.wakeReader()
 	}
 }
 

@@ -114,7 +114,7 @@ func (r *pipe) Fail(int, error) {
 	}
 	s.flush()
 	if wake {
-		_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+		s.wakeReader()
 	}
 }
 
@@ -231,7 +231,7 @@ func (s *session) upstreamGone() {
 	s.busy, s.unheard = false, false
 	s.cond.Broadcast()
 	s.mu.Unlock()
-	_ = s.nc.SetReadDeadline(past) // a closed connection needs no waking
+	s.wakeReader()
 }
 
 // upstreamEnded is the reader's side of upstreamGone.

@@ -181,15 +181,21 @@ func (s *session) ownConn() bool {
 func (s *session) txSlot() bool {
 	select {
 	case s.p.txSlots <- struct{}{}:
-		s.p.txPeak.saw(len(s.p.txSlots))
-		return true
-	default: // it has to be waited for
+	default:
+		if !s.queueForTxSlot() {
+			return false
+		}
 	}
+	s.p.txPeak.saw(len(s.p.txSlots))
+	return true
+}
+
+// queueForTxSlot is txSlot where a place has to be waited for.
+func (s *session) queueForTxSlot() bool {
 	ctx, cancel := s.patience()
 	defer cancel()
 	select {
 	case s.p.txSlots <- struct{}{}:
-		s.p.txPeak.saw(len(s.p.txSlots))
 		return true
 	case <-ctx.Done():
 	}

@@ -32,10 +32,8 @@ type served struct {
 func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batcher.Conn, *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lends(who) {
-		if c := choose(s); c != nil {
-			return c, nil
-		}
+	if c := s.lendNow(choose, who); c != nil {
+		return c, nil
 	}
 	if len(s.waiting) == 0 {
 		s.trouble = nil // it was others'
@@ -49,6 +47,11 @@ func (s *spares) reserve(choose func(*spares) *batcher.Conn, who claim) (*batche
 func (s *spares) lend(choose func(*spares) *batcher.Conn, who claim) *batcher.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.lendNow(choose, who)
+}
+
+// lendNow is lend with the lock held.
+func (s *spares) lendNow(choose func(*spares) *batcher.Conn, who claim) *batcher.Conn {
 	if !s.lends(who) {
 		return nil
 	}

@@ -139,16 +139,22 @@ func TestUserWithoutName(t *testing.T) {
 	f.client().gets("$-1\r\n", "GET", "k")
 }
 
+// inAnother is a client in database 2 as a user who may do everything, u.
+func inAnother(s *redistest.Server, f *front) *client {
+	s.Do("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all")
+	c := f.client()
+	c.gets("+OK\r\n", "AUTH", "u", "p")
+	c.gets("+OK\r\n", "SELECT", "2")
+	return c
+}
+
 // Who may no longer SELECT where it is hears so at once of what needs one more connection, and goes on
 // with the rest; and with all of it when it may again.
 func TestRevokedSelect(t *testing.T) {
 	everyServer(t, func(t *testing.T) {
 		s := redistest.Start(t)
 		f := startProxy(t, s.Addr())
-		s.Do("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all")
-		c := f.client()
-		c.gets("+OK\r\n", "AUTH", "u", "p")
-		c.gets("+OK\r\n", "SELECT", "2")
+		c := inAnother(s, f)
 		c.gets("+OK\r\n", "SET", "k", "v")
 		s.Do("ACL", "SETUSER", "u", "-select")
 		start := time.Now()
@@ -174,10 +180,7 @@ func TestRevokedSelectConfines(t *testing.T) {
 	everyServer(t, func(t *testing.T) {
 		s := redistest.Start(t)
 		f := startProxy(t, s.Addr())
-		s.Do("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all")
-		old := f.client()
-		old.gets("+OK\r\n", "AUTH", "u", "p")
-		old.gets("+OK\r\n", "SELECT", "2")
+		old := inAnother(s, f)
 		old.gets("+OK\r\n", "SET", "k", "two")
 		old.gets("+OK\r\n", "SELECT", "0")
 		old.gets("+OK\r\n", "SET", "k", "zero")
