@@ -130,6 +130,7 @@ func (s *session) writeOut(out *buffer, n int) {
 			n = 0
 			if out = s.takeOutput(); out == nil || s.closed {
 				s.writing, s.inWrite, s.writeRoom = false, 0, 0
+				s.insists = false
 				s.charge()
 				s.cond.Broadcast()
 				s.mu.Unlock()
@@ -175,7 +176,7 @@ func (s *session) pace(limit int64, stall time.Duration) bool {
 	s.mu.Lock()
 	if s.unsent() > limit && !s.closed {
 		s.charge()
-		if !s.waitProgress(func() bool { return s.unsent() <= limit || s.p.stopping() }, stall) {
+		if !s.awaitPace(limit, stall) {
 			s.mu.Unlock()
 			s.p.met(LimitStalled, "closed: took nothing while others waited", "client", s.remote())
 			s.abort()
@@ -184,6 +185,21 @@ func (s *session) pace(limit int64, stall time.Duration) bool {
 	}
 	defer s.mu.Unlock()
 	return !s.closed
+}
+
+// awaitPace is pace's wait. It returns false if the client has taken nothing for stall, or, where
+// that is 0, never. The lock is held.
+func (s *session) awaitPace(limit int64, stall time.Duration) bool {
+	ok := func() bool { return s.unsent() <= s.allowance(limit) || s.p.stopping() }
+	if stall <= 0 {
+		s.awaitTaking(ok)
+		return true
+	}
+	if s.waitProgress(ok, stall) {
+		return true
+	}
+	s.lookWhetherInsists()
+	return ok()
 }
 
 // waitProgress waits until ok or the session is closed. It returns false if the

@@ -120,6 +120,7 @@ type session struct {
 	inWrite      int   // bytes it has not written yet
 	writeRoom    int   // bytes of memory for them
 	unheard      bool  // a command on its own connection waits for its reply, see unheard.go
+	insists      bool  // its client takes nothing before it has been read from, see insist.go
 	behind       int   // bytes of answers that wait for earlier ones
 	charged      int64 // what the proxy counts of all this
 	ceded        int64 // and of that as good as given back

@@ -327,7 +327,8 @@ func (s *session) awaitLimits() bool {
 	if owes() {
 		return s.waitProgress(s.withinLimits, s.p.cfg.ClientStallTimeout)
 	}
-	return s.waitProgress(func() bool { return s.withinLimits() || owes() }, 0)
+	s.awaitTaking(func() bool { return s.withinLimits() || owes() })
+	return true
 }
 
 func (s *session) withinLimits() bool {
@@ -337,7 +338,7 @@ func (s *session) withinLimits() bool {
 		return true
 	case kept > s.p.cfg.ClientBufferLimit, s.outstanding >= maxOutstanding:
 		return false
-	case kept > largeBacklog && s.outstanding >= fewOutstanding:
+	case kept > s.allowance(largeBacklog) && s.outstanding >= fewOutstanding:
 		return false
 	}
 	return kept == 0 || !s.p.crowded()
