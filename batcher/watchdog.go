@@ -26,11 +26,16 @@ func (c *Conn) Overdue() bool {
 	return true
 }
 
+// Silent reports whether nothing has come for d, though it would have been read.
+func (c *Conn) Silent(d time.Duration) bool {
+	return !c.pacing.Load() && time.Duration(nanotime()-c.lastRead.Load()) >= d
+}
+
 // GiveUp kills the connection if something is waited for on it and nothing has come for d,
 // though it may be legal to wait so long, and reports whether it did. It is for when the
 // server is known to be silent.
 func (c *Conn) GiveUp(d time.Duration) bool {
-	if c.pacing.Load() || time.Duration(nanotime()-c.lastRead.Load()) < d {
+	if !c.Silent(d) {
 		return false
 	}
 	c.mu.Lock()

@@ -18,9 +18,22 @@ const (
 )
 
 // awaitTaking waits until ok, or until the session is closed, and looks meanwhile whether its
-// client insists. The lock is held, but for those looks.
-func (s *session) awaitTaking(ok func() bool) {
-	for wait := insistAfter; !s.waitProgress(ok, wait); wait = min(2*wait, insistAtMost) {
+// client insists. It returns false if that is owed more than it may be, and has taken nothing for too
+// long. The lock is held, but for those looks.
+func (s *session) awaitTaking(ok func() bool) bool {
+	seen, stalled := s.progress, time.Duration(0)
+	for wait := insistAfter; ; wait = min(2*wait, insistAtMost) {
+		wait = min(wait, s.p.cfg.ClientStallTimeout)
+		if s.waitProgress(ok, wait) {
+			return true
+		}
+		if s.progress != seen {
+			seen, stalled = s.progress, 0
+		}
+		stalled += wait
+		if s.unsent() > s.p.cfg.ClientBufferLimit && stalled >= s.p.cfg.ClientStallTimeout {
+			return false
+		}
 		s.lookWhetherInsists()
 	}
 }

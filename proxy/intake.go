@@ -213,6 +213,7 @@ func (s *session) lift(c *chunk) (n int) {
 func (s *session) leaving() {
 	s.mu.Lock()
 	s.left.Store(true)
+	s.hurry()
 	s.cond.Broadcast() // see pause
 	resign := s.resign
 	s.mu.Unlock()

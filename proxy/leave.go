@@ -55,6 +55,42 @@ func (s *session) giveUpReads() bool {
 	return true
 }
 
+// leftPatience is for how long the reply to a command that does not block is waited for when its client
+// has ended the connection.
+const leftPatience = time.Second
+
+// hurry begins to look after what is under way for a client that has ended its connection. Of what
+// nothing has come for a while is left to the server as the client has left it here: it reads the end
+// behind the command. A server that does not answer it at all would keep the connection from others until the
+// timeout. The lock is held.
+func (s *session) hurry() {
+	if s.urging == nil && !s.settled {
+		s.urged, s.urging = s.active, time.AfterFunc(leftPatience, s.urge)
+	}
+}
+
+// urge looks whether the command under way is the one that was when hurry or urge looked last.
+func (s *session) urge() {
+	s.mu.Lock()
+	e := s.active
+	late := e != nil && e == s.urged && !e.patient && !e.control && !s.writing && e.conn.Silent(leftPatience)
+	if s.urged = e; !s.settled {
+		s.urging.Reset(leftPatience)
+	}
+	s.mu.Unlock()
+	if late {
+		s.endSending(e)
+	}
+}
+
+// unhurry ends that, with the session. The lock is held.
+func (s *session) unhurry() {
+	s.settled = true
+	if s.urging != nil {
+		s.urging.Stop()
+	}
+}
+
 // unblockPatience bounds one attempt to call a blocked command back.
 const unblockPatience = 5 * time.Second
 
@@ -130,8 +166,8 @@ func (s *session) unblock(e *exclusive) {
 	}
 }
 
-// endSending lets the server read the end of a blocked command's connection; it answers
-// nobody then.
+// endSending lets the server read the end of a connection on which a command is under way; a blocked one
+// is answered to nobody then.
 func (s *session) endSending(e *exclusive) {
 	if c := s.aim(e); c != nil {
 		_ = c.CloseWrite() // a closed one has ended

@@ -171,3 +171,32 @@ func TestWaitsForEver(t *testing.T) {
 		}
 	}
 }
+
+// What the server never answers, or answers in part, keeps neither a connection nor a place among the
+// transactions for long once its client has gone: Redis 8.2 leaves an AUTH that fails within EXEC out.
+func TestLeftUnanswered(t *testing.T) {
+	f := startFake(t)
+	p := startProxy(t, f, func(c *Config) { c.PrivateMax = 1 })
+	f.script(func(_ *fakeConn, args []string) (string, bool) {
+		switch args[0] {
+		case "MULTI":
+			return "+OK\r\n", true
+		case "AUTH":
+			return "+QUEUED\r\n", true
+		case "EXEC":
+			return "*1\r\n", true
+		}
+		return "", false
+	})
+	for i, pieces := range [][]string{{"MULTI", "AUTH a b", "EXEC"}, {"MULTI\r\nAUTH a b\r\nEXEC"}} {
+		c := p.client()
+		for _, piece := range pieces {
+			if err := c.Send(piece + "\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.await(t, "EXEC", i+1)
+		c.Close()
+		until(t, "its connection to end", func() bool { return p.Stats().PrivateBusy == 0 && len(p.txSlots) == 0 })
+	}
+}

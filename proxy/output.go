@@ -171,14 +171,14 @@ func (s *session) chargePiece() {
 
 // pace blocks while the client has more than limit bytes to take, but not once the proxy
 // hangs up: whoever ends a connection waits for the reader that is held here. It returns
-// false when the client is gone, or when it has taken nothing for stall (0: for ever).
+// false when the client is gone, or when it has taken nothing for stall (0: see awaitPace).
 func (s *session) pace(limit int64, stall time.Duration) bool {
 	s.mu.Lock()
 	if s.unsent() > limit && !s.closed {
 		s.charge()
 		if !s.awaitPace(limit, stall) {
 			s.mu.Unlock()
-			s.p.met(LimitStalled, "closed: took nothing while others waited", "client", s.remote())
+			s.p.met(LimitStalled, "closed: took nothing of what it is owed", "client", s.remote())
 			s.abort()
 			return false
 		}
@@ -188,12 +188,11 @@ func (s *session) pace(limit int64, stall time.Duration) bool {
 }
 
 // awaitPace is pace's wait. It returns false if the client has taken nothing for stall, or, where
-// that is 0, never. The lock is held.
+// that is 0, for as long as one may that is over its limit. The lock is held.
 func (s *session) awaitPace(limit int64, stall time.Duration) bool {
 	ok := func() bool { return s.unsent() <= s.allowance(limit) || s.p.stopping() }
 	if stall <= 0 {
-		s.awaitTaking(ok)
-		return true
+		return s.awaitTaking(ok)
 	}
 	if s.waitProgress(ok, stall) {
 		return true

@@ -139,6 +139,12 @@ func TestStalledClientIsClosed(t *testing.T) {
 		stalled.Send("*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n")
 	}
 	expect(t, other, bulkReply("a"), "GET", "a")
+
+	// Nor does it matter that it sends nothing more, and nobody else waits.
+	for _, pipeline := range []int{2, 64} {
+		p.client().Send(strings.Repeat("*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n", 8*pipeline))
+		until(t, "the client to be closed", func() bool { return p.sessions.len() == 1 })
+	}
 }
 
 // A giant reply reaches a slow client whole, while the replies of others behind it do

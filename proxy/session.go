@@ -136,6 +136,9 @@ type session struct {
 	suspended    bool // the reader holds commands that wait for busy to end
 	active       *exclusive
 	alarm        *time.Timer   // wakes the reader to look again whether it reads on, see ahead.go
+	urging       *time.Timer   // looks after what a client left under way, see hurry
+	urged        *exclusive    // what that was
+	settled      bool          // nothing is under way any more, and nothing will be
 	since        time.Time     // when it, or a RESET, was sent, if that may last
 	wroteOn      *batcher.Conn // carried a write of a private command; the reader takes note
 	perhaps      bool          // it was a script's, which may not have written
@@ -231,6 +234,7 @@ func (s *session) end() {
 	s.mu.Unlock()
 	s.setName("")
 	s.mu.Lock()
+	s.unhurry()
 	s.sealed = 0
 	s.charge()
 	s.mu.Unlock()

@@ -327,8 +327,7 @@ func (s *session) awaitLimits() bool {
 	if owes() {
 		return s.waitProgress(s.withinLimits, s.p.cfg.ClientStallTimeout)
 	}
-	s.awaitTaking(func() bool { return s.withinLimits() || owes() })
-	return true
+	return s.awaitTaking(func() bool { return s.withinLimits() || owes() })
 }
 
 func (s *session) withinLimits() bool {

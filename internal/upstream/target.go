@@ -116,6 +116,9 @@ func parseTCP(u *url.URL) (Target, error) {
 	if u.Hostname() == "" {
 		return Target{}, errors.New("no host")
 	}
+	if strings.ContainsRune(u.Host, ',') {
+		return Target{}, fmt.Errorf("a list of servers: %w, want one host", ErrNotYetSupported)
+	}
 	if u.RawQuery != "" {
 		return Target{}, errors.New("a query (?...) has no meaning here")
 	}

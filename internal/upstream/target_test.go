@@ -100,7 +100,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestParseNotYet(t *testing.T) {
-	for _, raw := range []string{"redis-sentinel://a,b/master", "redis-cluster://h:1"} {
+	for _, raw := range []string{"redis-sentinel://a,b/master", "redis-cluster://h:1", "redis://h:1,h:2", "rediss://u:p@a,b:2/1"} {
 		_, err := Parse(raw)
 		if !errors.Is(err, ErrNotYetSupported) || !strings.Contains(err.Error(), "not yet supported") {
 			t.Errorf("%s: %v", raw, err)
