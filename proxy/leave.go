@@ -56,8 +56,12 @@ func (s *session) giveUpReads() bool {
 }
 
 // leftPatience is for how long the reply to a command that does not block is waited for when its client
-// has ended the connection.
-const leftPatience = time.Second
+// has ended the connection, and keptPatience where the client may read on, and what it sent behind the
+// command would fail with the connection, which is its own.
+const (
+	leftPatience = time.Second
+	keptPatience = 5 * time.Second
+)
 
 // hurry begins to look after what is under way for a client that has ended its connection. Of what
 // nothing has come for a while is left to the server as the client has left it here: it reads the end
@@ -73,7 +77,14 @@ func (s *session) hurry() {
 func (s *session) urge() {
 	s.mu.Lock()
 	e := s.active
-	late := e != nil && e == s.urged && !e.patient && !e.control && !s.writing && e.conn.Silent(leftPatience)
+	late := e != nil && e == s.urged && !e.patient && !e.control && !s.writing
+	if late {
+		patience := leftPatience
+		if e.kept && !s.closed && !s.isReset() {
+			patience = keptPatience
+		}
+		late = e.conn.Silent(patience)
+	}
 	if s.urged = e; !s.settled {
 		s.urging.Reset(leftPatience)
 	}
