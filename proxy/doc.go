@@ -10,7 +10,7 @@
 //	session, intake, chunks, execute        one client: its reader and its commands
 //	ahead                                   what it sends behind a command that blocks
 //	identity, prover, turns, failures       who it is, and how that is asked
-//	replies, output                         what it is answered, in order, at its pace
+//	replies, output, insist                 what it is answered, in order, at its pace
 //	class, table, options, version          which command is what, on which server
 //	submit, weight, strangers               class shared: the lane, what is too heavy for it, who waits
 //	exclusive, large, pin, leave            commands that need a connection of their own

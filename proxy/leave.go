@@ -78,20 +78,20 @@ func (s *session) urge() {
 	s.mu.Lock()
 	e := s.active
 	late := e != nil && e == s.urged && !e.patient && !e.control && !s.writing
-	if late {
-		patience := leftPatience
-		if e.kept && !s.closed && !s.isReset() {
-			patience = keptPatience
-		}
-		late = e.conn.Silent(patience)
-	}
 	if s.urged = e; !s.settled {
 		s.urging.Reset(leftPatience)
 	}
 	s.mu.Unlock()
-	if late {
+	if late && e.conn.Silent(s.patienceWith(e)) {
 		s.endSending(e)
 	}
+}
+
+func (s *session) patienceWith(e *exclusive) time.Duration {
+	if e.kept && !s.resigned() {
+		return keptPatience
+	}
+	return leftPatience
 }
 
 // unhurry ends that, with the session. The lock is held.
